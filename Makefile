@@ -1,0 +1,35 @@
+# Two commands on a fresh machine: `make run` and `make test`.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: setup run test lint format clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade 'pip<27'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,peers]'
+	touch $@
+
+run: setup
+	$(BIN)/breakeven run
+
+test: setup
+	$(BIN)/pytest
+
+lint: setup
+	$(BIN)/ruff check flows stages kernels tests
+	$(BIN)/ruff format --check flows stages kernels tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix flows stages kernels tests
+	$(BIN)/ruff format flows stages kernels tests
+
+clean:
+	rm -rf reports .breakeven .mypy_cache .ruff_cache .pytest_cache .hypothesis

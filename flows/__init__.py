@@ -1,0 +1,1 @@
+"""Flows: Prefect decides and schedules, DVC executes, MLflow keeps; no arithmetic here."""

@@ -1,0 +1,1 @@
+"""Operators: one folder each, complete in itself; torch and NumPy are all they need."""
