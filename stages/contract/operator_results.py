@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from stages.contract.figures import Figure
+from stages.contract.figures import Figure, unknown
 from stages.contract.frozen import Frozen
 from stages.contract.results import (
     BuildVerdict,
@@ -34,6 +34,10 @@ class Candidate(Frozen):
     """The operator alone, at the real job's size."""
     end_to_end_ms: Figure
     """The inference graph or the training step with this implementation inside."""
+    p95_ms: Figure = unknown("not measured")
+    """95th percentile of the same: what a latency budget is held against."""
+    note: str | None = None
+    """What else there is to know: time to compile, version and licence, why it could not be run."""
 
 
 class Economics(Frozen):

@@ -1,0 +1,187 @@
+"""The command line. Heavy imports wait inside the commands."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from flows.failures import RunStoppedError
+from flows.quiet import hush
+from stages.contract import InputError
+
+INPUT_STATUS = 2
+STOPPED_STATUS = 1
+INTERRUPTED_STATUS = 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Do a custom operator and distributed training pay off? Measured, then carried out.",
+)
+
+_Workspace = Annotated[
+    Path | None,
+    typer.Option("--workspace", help="Folder to work in, made on first use; default: the clone."),
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option("-S", metavar="SECTION.KEY=VALUE", help="Written into params.yaml; repeatable."),
+]
+
+
+@app.command()
+def run(
+    data: Annotated[
+        Path | None, typer.Option(help="nnU-Net or Medical Segmentation Decathlon folder.")
+    ] = None,
+    operator: Annotated[str | None, typer.Option(help="Bundled operator, or a folder.")] = None,
+    workspace: _Workspace = None,
+    settings: _Settings = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Execute every stage anew.")] = False,
+) -> None:
+    """Take the data through the decision graph, to a record and a registered model."""
+    place, console = _enter(workspace), Console()
+    from flows.lock import workspace_lock
+
+    with workspace_lock(place):
+        _ready(place, console, settings or [], data, operator)
+        os.chdir(place)
+        from flows.decide import decide
+
+        decide(workspace=str(place), fresh=fresh)
+        from flows.report_screen import show_report
+
+        show_report(console)
+
+
+@app.command()
+def report(workspace: _Workspace = None) -> None:
+    """Show the last decision: verdict, reason, figures, and where record and model are."""
+    from flows.report_screen import show_report
+
+    place = _enter(workspace)
+    _expect_folder(place)
+    os.chdir(place)
+    show_report(Console())
+
+
+@app.command("check-data")
+def check_data(folder: Annotated[Path, typer.Argument(help="Folder of a data set.")]) -> None:
+    """Judge a folder and do nothing else: exit 0 accepted, 1 refused."""
+    from stages.imaging.judge_folder import main as judge
+
+    raise typer.Exit(judge([str(folder)]))
+
+
+@app.command()
+def collect(workspace: _Workspace = None) -> None:
+    """Keep the results of a bare `dvc repro` in MLflow, and register its model; each once."""
+    place = _enter(workspace)
+    _expect_folder(place)
+    os.chdir(place)
+    from flows.lock import workspace_lock
+    from flows.present import collect_present
+    from flows.tracking import open_store
+
+    with workspace_lock(place):
+        collected = collect_present(open_store(place))
+    how = "kept now" if collected.is_new else "kept before, nothing to do"
+    console = Console()
+    console.print(f"run      {collected.run_id}: {how}", soft_wrap=True, highlight=False)
+    if collected.model is not None:
+        console.print(
+            f"model    {collected.model.name} version {collected.model.version}", highlight=False
+        )
+
+
+@app.command()
+def schedule(
+    cron: Annotated[str, typer.Option(help="Five fields, such as '0 2 * * 1-5'.")],
+    timezone: Annotated[str, typer.Option(help="IANA name, such as Europe/Zurich.")] = "UTC",
+    workspace: _Workspace = None,
+    data: Annotated[Path | None, typer.Option(help="As for run.")] = None,
+    operator: Annotated[str | None, typer.Option(help="As for run.")] = None,
+    settings: _Settings = None,
+) -> None:
+    """Run by a cron line, until Ctrl-C; a run that falls due during another is cancelled."""
+    place, console = _enter(workspace), Console()
+    from flows.lock import workspace_lock
+    from flows.schedule import check_schedule, serve_schedule
+
+    check_schedule(cron, timezone)
+    with workspace_lock(place):
+        _ready(place, console, settings or [], data, operator)
+    os.chdir(place)
+    serve_schedule(place, cron, timezone, console)
+
+
+@app.command()
+def ui(workspace: _Workspace = None) -> None:
+    """Serve the pages of MLflow and Prefect on loopback, until Ctrl-C."""
+    place = _enter(workspace)
+    _expect_folder(place)
+    from flows.ui import serve_pages
+
+    serve_pages(place, Console())
+
+
+def main() -> None:
+    """Entry point: one clear message and an exit status for whatever a person can act on."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        app()
+    except InputError as error:
+        _say(error)
+        sys.exit(INPUT_STATUS)
+    except RunStoppedError as error:
+        _say(error)
+        sys.exit(STOPPED_STATUS)
+    except KeyboardInterrupt:
+        _say("interrupted; what was finished is kept, `breakeven run` goes on from there")
+        sys.exit(INTERRUPTED_STATUS)
+
+
+def _enter(workspace: Path | None) -> Path:
+    from flows.workspace import find_workspace
+
+    place = find_workspace(workspace)
+    hush(place)
+    return place
+
+
+def _ready(
+    place: Path, console: Console, settings: list[str], data: Path | None, operator: str | None
+) -> None:
+    """Make the workspace where there is none, and write and say the changes of its parameters."""
+    from flows.params_file import change_parameters
+    from flows.workspace import create_if_absent
+
+    if create_if_absent(place):
+        console.print(f"workspace made in {place}", soft_wrap=True, highlight=False)
+    for line in change_parameters(place, settings, data, operator):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _expect_folder(place: Path) -> None:
+    if not place.is_dir():
+        raise InputError(
+            f"--workspace: expected a folder, found none at {place}: `breakeven run` makes it"
+        )
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _say(problem: object) -> None:
+    Console(stderr=True).print(Text(str(problem), "bold red"), soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The truth, readable and slow: breadth-first flood fill in plain Python."""
+
+from collections import deque
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kernels.connected_components.arguments import prepare
+
+
+def reference(
+    mask: Tensor, connectivity: int | None = None, *, spatial_dims: int | None = None
+) -> Tensor:
+    """Label the connected components of a mask.
+
+    Args:
+        mask: any dtype; what is not equal to zero is foreground. Without `spatial_dims` every axis
+            is spatial, 1 to 3 of them.
+        connectivity: along how many axes two neighbours may differ by one voxel, 1 to the number of
+            spatial axes, as in scikit-image; None for all of them.
+        spatial_dims: 2 or 3: the last axes are spatial, those before are batch and channel, and
+            each volume is labelled from 1 by itself.
+
+    Returns:
+        int32 labels of the mask's shape: background 0, components 1 to N in raster order of their
+        first voxels.
+
+    Raises:
+        ValueError: rank, spatial_dims or connectivity out of range.
+    """
+    arguments = prepare(mask, connectivity, spatial_dims)
+    volumes = arguments.foreground.cpu().numpy()
+    labels = np.zeros(volumes.shape, dtype=np.int32)
+    for volume, filled in zip(volumes, labels, strict=True):
+        _label(volume, filled, arguments.connectivity)
+    return torch.from_numpy(labels).reshape(mask.shape).to(mask.device)
+
+
+def _label(volume: NDArray[np.bool_], labels: NDArray[np.int32], connectivity: int) -> None:
+    """Fill `labels` (D, H, W), zero on entry, from one volume."""
+    offsets = neighbour_offsets(connectivity)
+    label = 0
+    for seed in map(tuple, np.argwhere(volume)):
+        if labels[seed]:
+            continue
+        label += 1
+        labels[seed] = label
+        waiting: deque[tuple[Any, ...]] = deque([seed])
+        while waiting:
+            voxel = waiting.popleft()
+            for offset in offsets:
+                near = tuple(a + b for a, b in zip(voxel, offset, strict=True))
+                inside = all(0 <= a < size for a, size in zip(near, volume.shape, strict=True))
+                if inside and volume[near] and not labels[near]:
+                    labels[near] = label
+                    waiting.append(near)
+
+
+def neighbour_offsets(connectivity: int) -> list[tuple[int, int, int]]:
+    """Offsets (z, y, x) of the 6, 18 or 26 neighbours at connectivity 1, 2 or 3."""
+    return [
+        (dz, dy, dx)
+        for dz, dy, dx in product((-1, 0, 1), repeat=3)
+        if 1 <= abs(dz) + abs(dy) + abs(dx) <= connectivity
+    ]

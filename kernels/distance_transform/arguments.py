@@ -1,0 +1,31 @@
+"""The reading of `spacing` and `spatial_dims` that all implementations share."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+
+def read_arguments(
+    mask: torch.Tensor, spacing: Sequence[float] | None, spatial_dims: int | None
+) -> tuple[list[float], int]:
+    """Fill in the defaults: every axis is spatial, every spacing is 1.
+
+    Raises:
+        ValueError: not 1 to 3 spatial axes, or not one finite spacing > 0 for each.
+    """
+    dims = mask.dim() if spatial_dims is None else spatial_dims
+    if not 1 <= dims <= min(3, mask.dim()):
+        raise ValueError(
+            "spatial_dims must be 1, 2 or 3 and at most the number of axes, "
+            f"{mask.dim()}; got {dims}"
+        )
+    steps = [1.0] * dims if spacing is None else [float(step) for step in spacing]
+    if len(steps) != dims:
+        raise ValueError(
+            f"spacing must have one value for each of the {dims} spatial axes, got {len(steps)}"
+        )
+    for step in steps:
+        if not (math.isfinite(step) and step > 0):
+            raise ValueError(f"spacing must be finite and > 0, got {step}")
+    return steps, dims

@@ -1,0 +1,1 @@
+"""Measuring: interleaved time, peak memory, bandwidth, and the operator's real inputs."""

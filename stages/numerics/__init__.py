@@ -1,0 +1,1 @@
+"""Numerics: is an implementation right, in value, gradient, layout, determinism and memory?"""

@@ -1,0 +1,1 @@
+"""Reporting: the model package and the decision record."""

@@ -1,0 +1,1 @@
+"""Decision rules: small pure functions over measured figures."""

@@ -1,0 +1,155 @@
+"""G: a scaling point for each number of workers, here and on the stated network."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from stages.contract import Figure, ScalingPoint, known, unknown
+from stages.rules.ring import Link, StepProfile, forecast_step_ms
+from stages.rules.scaling import HERE, NETWORK
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is scaled: the global batch stays, whatever the number of workers."""
+
+    num_steps: int
+    batch_size: int
+    price_per_hour: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on this machine."""
+
+    one_worker_ms: Mapping[int, Figure]
+    """Step of one worker with the whole machine, by the samples of its batch."""
+    two_workers_ms: Figure
+    """Step of two workers that share the machine, half of the batch each."""
+    two_workers_speedup: Figure
+    profile: StepProfile
+    """The slower of the two workers, without communication."""
+    skew_ms: float
+    link: Link
+    """Between two workers on this machine."""
+
+
+def worker_counts(max_workers: int) -> tuple[int, ...]:
+    """1, 2, 4 and so on, and the most."""
+    powers = [2**power for power in range(max_workers.bit_length()) if 2**power <= max_workers]
+    return tuple(sorted({*powers, max_workers}))
+
+
+def samples_of_worker(batch_size: int, num_workers: int) -> int:
+    """Samples of the worker with the largest part of the batch."""
+    return -(-batch_size // num_workers)
+
+
+def make_points(
+    measured: Measured, job: Job, max_workers: int, num_devices: int | None, network: Link
+) -> tuple[ScalingPoint, ...]:
+    """Points for 1 to `max_workers` here, then on the stated network.
+
+    Here, workers share the machine's cores: N workers on 1/N of the batch each are taken to compute
+    for as long as two on half of it each. With `num_devices`, each has a GPU of its own instead, and
+    there are no more of them. On the network each worker has a machine like this one to itself, and its
+    compute is that measured here for its part of the batch.
+    """
+    counts = worker_counts(max_workers)
+    here = [_point_here(measured, job, n, num_devices) for n in counts]
+    return (*here, *(_point_on_network(measured, job, n, network) for n in counts if n > 1))
+
+
+def _point_here(
+    measured: Measured, job: Job, num_workers: int, num_devices: int | None
+) -> ScalingPoint:
+    if num_workers == 1:
+        return _point(job, 1, HERE, True, measured.one_worker_ms[job.batch_size], known(1.0))
+    if num_workers > job.batch_size:
+        return _unknown_point(num_workers, HERE, _cannot_split(job, num_workers))
+    if num_devices is not None and num_workers > num_devices:
+        reason = unknown(f"this machine has {num_devices} GPUs")
+        return _unknown_point(num_workers, HERE, reason)
+    if num_workers == 2:
+        speedup = measured.two_workers_speedup
+        return _point(job, 2, HERE, True, measured.two_workers_ms, speedup)
+    profile = measured.profile
+    if num_devices is not None:
+        profile = _scaled_profile(measured, job, num_workers)
+    step = forecast_step_ms(profile, num_workers, measured.link, measured.skew_ms)
+    return _forecast_point(measured, job, num_workers, HERE, step)
+
+
+def _point_on_network(
+    measured: Measured, job: Job, num_workers: int, network: Link
+) -> ScalingPoint:
+    if num_workers > job.batch_size:
+        return _unknown_point(num_workers, NETWORK, _cannot_split(job, num_workers))
+    profile = _scaled_profile(measured, job, num_workers)
+    step = forecast_step_ms(profile, num_workers, network, measured.skew_ms)
+    return _forecast_point(measured, job, num_workers, NETWORK, step)
+
+
+def _scaled_profile(measured: Measured, job: Job, num_workers: int) -> StepProfile:
+    """One worker's step on its part of the batch, with a machine or a GPU to itself."""
+    step = measured.one_worker_ms[samples_of_worker(job.batch_size, num_workers)].value
+    assert step is not None
+    profile = measured.profile
+    total = profile.forward_backward_ms + profile.optimizer_ms
+    backward_share = profile.forward_backward_ms / total
+    return StepProfile(
+        forward_backward_ms=step * backward_share,
+        optimizer_ms=step * (1 - backward_share),
+        bucket_bytes=profile.bucket_bytes,
+        bucket_ready=profile.bucket_ready,
+    )
+
+
+def _forecast_point(
+    measured: Measured, job: Job, num_workers: int, where: str, step_ms: float
+) -> ScalingPoint:
+    alone = measured.one_worker_ms[job.batch_size].value
+    assert alone is not None
+    return _point(job, num_workers, where, False, known(step_ms), known(alone / step_ms))
+
+
+def _point(
+    job: Job, num_workers: int, where: str, is_measured: bool, step: Figure, speedup: Figure
+) -> ScalingPoint:
+    hours = _scale(step, job.num_steps / 3.6e6)
+    return ScalingPoint(
+        num_workers=num_workers,
+        where=where,
+        is_measured=is_measured,
+        step_time_ms=step,
+        speedup=speedup,
+        efficiency=_scale(speedup, 1 / num_workers),
+        job_hours=hours,
+        job_cost=_scale(hours, num_workers * job.price_per_hour),
+    )
+
+
+def _unknown_point(num_workers: int, where: str, reason: Figure) -> ScalingPoint:
+    return ScalingPoint(
+        num_workers=num_workers,
+        where=where,
+        is_measured=False,
+        step_time_ms=reason,
+        speedup=reason,
+        efficiency=reason,
+        job_hours=reason,
+        job_cost=reason,
+    )
+
+
+def _cannot_split(job: Job, num_workers: int) -> Figure:
+    return unknown(
+        f"a global batch of {job.batch_size} cannot be split over {num_workers} workers"
+    )
+
+
+def _scale(figure: Figure, factor: float) -> Figure:
+    if figure.value is None:
+        return figure
+    low = None if figure.low is None else figure.low * factor
+    high = None if figure.high is None else figure.high * factor
+    return known(figure.value * factor, low, high, figure.num_samples)

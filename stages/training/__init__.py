@@ -1,0 +1,1 @@
+"""Train and evaluate a workload: one process, several, and the pilot's two arms."""

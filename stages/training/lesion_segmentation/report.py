@@ -1,0 +1,87 @@
+"""The inference graph: a mask at full resolution, and a report that lists every lesion."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from stages.contract import DataShape, Operators
+from stages.training.lesion_segmentation.resizing import resize_linearly
+
+HEAD_THRESHOLD = 0.25
+"""The head is where channel 0 exceeds this part of its own mean over positive voxels: a threshold
+that follows the scanner's scale, and lies well below tissue and well above the noise of air."""
+
+
+class LesionReport(nn.Module):
+    """Network at the working shape, everything else at the shape of the deployed case.
+
+    Exports with static shapes by `torch.export.export(..., strict=False)`; the number of lesions is
+    the only size that depends on data."""
+
+    def __init__(self, model: nn.Module, operators: Operators, shape: DataShape) -> None:
+        super().__init__()
+        self.model = model.eval()
+        self._shape = shape
+        self._label_components = operators.get("connected_components") or _standard_components()
+        self._distance_to_background = operators.get("distance_transform") or _standard_distance()
+
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
+        """Segment and report one case.
+
+        Args:
+            image: (1, C, *case_shape) float32.
+
+        Returns:
+            Label values (1, 1, *case_shape) uint8, and one row a lesion (num_lesions, columns)
+            float32. `min_distance` is that of the lesion's voxel nearest to the surface of the
+            head, in mm; infinite where the head fills the image.
+        """
+        logits = self.model(resize_linearly(image, self._shape.working_shape))
+        logits = resize_linearly(logits, self._shape.case_shape)
+        mask = logits.argmax(1, keepdim=True).to(torch.uint8)
+        lesions = mask > 0
+        num_dims = self._shape.num_spatial_dims
+        spacing_mm = self._shape.spacing_mm
+        labels = self._label_components(lesions, None, spatial_dims=num_dims)
+        distance = self._distance_to_background(head(image), spacing_mm, spatial_dims=num_dims)
+        probability = lesion_probability(logits)
+        return mask, _table()(labels[0, 0], probability[0], distance[0, 0], spacing_mm)
+
+
+def make_report(model: nn.Module, operators: Operators, shape: DataShape) -> nn.Module:
+    """The inference graph; without a handle, an operator's best exportable composition serves."""
+    return LesionReport(model, operators, shape).eval()
+
+
+def head(image: Tensor) -> Tensor:
+    """Where the head is, (1, 1, *spatial) bool."""
+    first = image[:, :1]
+    positive = first > 0
+    mean = (first * positive).sum() / positive.sum().clamp(min=1)
+    return first > HEAD_THRESHOLD * mean
+
+
+def lesion_probability(logits: Tensor) -> Tensor:
+    """Probability of any foreground class, (N, *spatial)."""
+    foreground = logits[:, 1] if logits.shape[1] == 2 else torch.logsumexp(logits[:, 1:], 1)
+    return torch.sigmoid(foreground - logits[:, 0])
+
+
+def _standard_components() -> Callable[..., Any]:
+    from kernels.connected_components.standard import COMPOSITIONS
+
+    return COMPOSITIONS[0].call
+
+
+def _standard_distance() -> Callable[..., Any]:
+    from kernels.distance_transform.standard import COMPOSITIONS
+
+    return COMPOSITIONS[0].call
+
+
+def _table() -> Callable[..., Tensor]:
+    from kernels.connected_components.table import lesion_table
+
+    return lesion_table

@@ -1,0 +1,275 @@
+"""Every bundled operator, every case, held to its reference through the folder's contract alone."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernels.folder import BUNDLED, OperatorFolder, open_operator
+from kernels.operator import Implementation, OperatorCase
+
+OPERATORS = tuple(open_operator(spec.parent.name) for spec in sorted(BUNDLED.glob("*/spec.py")))
+MAX_GRADCHECK_NUMEL = 300
+MAX_OPCHECK_NUMEL = 10_000
+# Libraries compete in time; the truth is the reference, and theirs are other sums in float32.
+LIBRARY_SLACK = 10
+
+# Inductor, on its first import.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"
+)
+
+
+def _name(value: object) -> str:
+    return str(getattr(value, "name", None) or getattr(value, "path", value)).rsplit("/", 1)[-1]
+
+
+def _over(pairs: Iterator[tuple[Any, ...]], names: str) -> pytest.MarkDecorator:
+    values = [pytest.param(*value, id="-".join(map(_name, value))) for value in pairs]
+    return pytest.mark.parametrize(names, values)
+
+
+every_case = _over(((op, case) for op in OPERATORS for case in op.cases), "operator,case")
+every_composition = _over(
+    ((op, case, way) for op in OPERATORS for case in op.cases for way in op.compositions),
+    "operator,case,composition",
+)
+every_library = _over(
+    ((op, case, library) for op in OPERATORS for case in op.cases for library in op.libraries),
+    "operator,case,library",
+)
+every_operator = _over(((op,) for op in OPERATORS), "operator")
+every_compiled = _over(
+    ((op, way) for op in OPERATORS for way in op.compositions), "operator,composition"
+)
+
+
+def _parts(result: Any) -> tuple[torch.Tensor, ...]:
+    parts = result if isinstance(result, tuple | list) else (result,)
+    return tuple(torch.as_tensor(part) for part in parts)
+
+
+def _dtype_name(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _check(operator: OperatorFolder, case: OperatorCase, result: Any, slack: float = 1) -> None:
+    """Hold a result to the reference: same structure, same shapes, values within the tolerance."""
+    args, keywords = case.make()
+    expected = _parts(operator.reference(*args, **keywords))
+    actual = _parts(result)
+    assert len(actual) == len(expected)
+    tolerances = operator.spec.tolerances
+    tolerance = tolerances.get(_dtype_name(args[0]), tolerances["default"])
+    for part, truth in zip(actual, expected, strict=True):
+        torch.testing.assert_close(
+            part.detach().double(),
+            truth.detach().double(),
+            atol=slack * tolerance.absolute,
+            rtol=slack * tolerance.relative,
+            equal_nan=True,
+            check_device=False,
+        )
+
+
+def _layouts(tensor: torch.Tensor) -> Iterator[tuple[str, torch.Tensor]]:
+    """The same values in other memory layouts."""
+    order = tuple(reversed(range(tensor.dim())))
+    yield "transposed", tensor.permute(order).contiguous().permute(order)
+    wide = tensor.new_zeros([2 * size for size in tensor.shape])
+    strided = wide[tuple(slice(None, None, 2) for _ in tensor.shape)]
+    strided.copy_(tensor)
+    yield "strided", strided
+    shifted = torch.cat([tensor.new_zeros(1), tensor.reshape(-1)])[1:].view(tensor.shape)
+    yield "shifted", shifted
+
+
+def _is_empty(case: OperatorCase) -> bool:
+    return bool(case.make()[0][0].numel() == 0)
+
+
+def _small_cases(operator: OperatorFolder, limit: int) -> list[OperatorCase]:
+    return [case for case in operator.cases if 0 < case.make()[0][0].numel() <= limit]
+
+
+@every_case
+def test_operator_equals_its_reference(operator: OperatorFolder, case: OperatorCase) -> None:
+    """The registered operator is right on every case, the empty ones included."""
+    args, keywords = case.make()
+    _check(operator, case, operator.custom(*args, **keywords))
+
+
+@every_composition
+def test_composition_equals_the_reference(
+    operator: OperatorFolder, case: OperatorCase, composition: Any
+) -> None:
+    """Every standard composition is right on every case: a wrong one proves nothing by its time."""
+    args, keywords = case.make()
+    _check(operator, case, composition.call(*args, **keywords))
+
+
+@every_library
+def test_library_equals_the_reference(
+    operator: OperatorFolder, case: OperatorCase, library: Any
+) -> None:
+    """Every library that is installed answers as its adapter promises."""
+    call = _load(library)
+    args, keywords = case.make()
+    _check(operator, case, call(*args, **keywords), slack=LIBRARY_SLACK)
+
+
+def _load(library: Any) -> Implementation:
+    try:
+        call: Implementation = library.load()
+    except ImportError as error:
+        pytest.skip(f"{library.distribution} is not installed: {error}")
+    return call
+
+
+@every_case
+def test_memory_layout_does_not_matter(operator: OperatorFolder, case: OperatorCase) -> None:
+    """Transposed, strided and shifted inputs give the very result of contiguous ones."""
+    args, keywords = case.make()
+    expected = _parts(operator.custom(*args, **keywords))
+    for name, first in _layouts(args[0]):
+        result = _parts(operator.custom(first, *args[1:], **keywords))
+        for part, truth in zip(result, expected, strict=True):
+            assert torch.equal(part.nan_to_num(nan=-1.0), truth.nan_to_num(nan=-1.0)), name
+
+
+@every_case
+def test_expanded_input_is_read_correctly(operator: OperatorFolder, case: OperatorCase) -> None:
+    """An axis of stride 0 gives what its copy gives."""
+    args, keywords = case.make()
+    first = args[0]
+    if first.numel():
+        args = (first[:1].expand(first.shape), *args[1:])
+    copied = operator.custom(args[0].contiguous(), *args[1:], **keywords)
+    for part, truth in zip(_parts(operator.custom(*args, **keywords)), _parts(copied), strict=True):
+        assert torch.equal(part.nan_to_num(nan=-1.0), truth.nan_to_num(nan=-1.0))
+
+
+@every_case
+def test_operator_is_deterministic_and_leaves_its_input_alone(
+    operator: OperatorFolder, case: OperatorCase
+) -> None:
+    """Two runs agree to the bit, and the arguments are as before."""
+    args, keywords = case.make()
+    first, second = (_parts(operator.custom(*args, **keywords)) for _ in range(2))
+    for one, other in zip(first, second, strict=True):
+        assert torch.equal(one.nan_to_num(nan=-1.0), other.nan_to_num(nan=-1.0))
+    untouched = case.make()[0]
+    for before, after in zip(untouched, args, strict=True):
+        if isinstance(before, torch.Tensor):
+            torch.testing.assert_close(after, before, rtol=0, atol=0, equal_nan=True)
+
+
+@every_operator
+def test_cases_cover_the_declared_dtypes_and_an_empty_input(operator: OperatorFolder) -> None:
+    """A dtype that the spec accepts is one that is tested; so is emptiness."""
+    seen = {_dtype_name(case.make()[0][0]) for case in operator.cases}
+    assert set(operator.spec.dtypes) <= seen
+    assert any(_is_empty(case) for case in operator.cases)
+
+
+@every_operator
+def test_registered_schemas_equal_the_spec(operator: OperatorFolder) -> None:
+    """What spec.py declares is what the library registered."""
+    assert operator.custom is not None
+    for schema in operator.spec.schemas:
+        namespace, name = schema.split("(", 1)[0].split("::")
+        packet = getattr(getattr(torch.ops, namespace), name.split(".", 1)[0])
+        registered = [str(getattr(packet, overload)._schema) for overload in packet.overloads()]
+        assert schema in registered
+
+
+@every_operator
+def test_operator_passes_opcheck(operator: OperatorFolder) -> None:
+    """Schema, fake and autograd registration agree with what the operator does."""
+    cases = _small_cases(operator, MAX_OPCHECK_NUMEL)[:6]
+    calls = [call for case in cases for call in _registered_calls(operator, case)]
+    assert calls or not operator.spec.schemas
+    for overload, args, keywords in calls:
+        torch.library.opcheck(overload, args, keywords)
+
+
+def _registered_calls(
+    operator: OperatorFolder, case: OperatorCase
+) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    """The registered calls that the public function makes, with their arguments."""
+    names = {schema.split("(", 1)[0] for schema in operator.spec.schemas}
+    calls = []
+
+    class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if func._schema.name in names:
+                calls.append((func, args, kwargs or {}))
+            return func(*args, **(kwargs or {}))
+
+    args, keywords = case.make()
+    with Recorder():  # type: ignore[no-untyped-call]
+        operator.custom(*args, **keywords)
+    return calls
+
+
+@every_operator
+def test_compiled_operator_equals_the_eager_one(operator: OperatorFolder) -> None:
+    """The operator sits in a compiled graph without a break."""
+    for case in _spread(_small_cases(operator, MAX_OPCHECK_NUMEL)):
+        _check(operator, case, _compiled(operator.custom, case))
+
+
+@every_compiled
+def test_compiled_composition_equals_the_reference(
+    operator: OperatorFolder, composition: Any
+) -> None:
+    """A composition compiles without a break: it is timed in this form too."""
+    for case in _spread(_small_cases(operator, MAX_OPCHECK_NUMEL)):
+        _check(operator, case, _compiled(composition.call, case))
+
+
+def _spread(cases: list[OperatorCase]) -> list[OperatorCase]:
+    """First, middle and last: compiling every case would take minutes."""
+    return [cases[0], cases[len(cases) // 2], cases[-1]]
+
+
+def _compiled(call: Implementation, case: OperatorCase) -> Any:
+    torch._dynamo.reset()
+    args, keywords = case.make()
+    return torch.compile(call, fullgraph=True)(*args, **keywords)
+
+
+@every_operator
+def test_gradients_are_right_or_absent(operator: OperatorFolder) -> None:
+    """Differentiable: float64 gradcheck. Otherwise a result never claims to require a gradient."""
+    cases = [
+        case
+        for case in _small_cases(operator, MAX_GRADCHECK_NUMEL)
+        if case.make()[0][0].dtype == torch.float64
+    ]
+    assert cases, f"{operator.spec.name}: cases.py has no float64 case of ≤ {MAX_GRADCHECK_NUMEL}"
+    for case in cases:
+        args, keywords = case.make()
+        first = args[0].detach().clone().requires_grad_()
+        if operator.spec.is_differentiable:
+            rest = args[1:]
+            assert torch.autograd.gradcheck(
+                lambda x, rest=rest, keywords=keywords: operator.custom(x, *rest, **keywords),
+                (first,),
+            )
+        else:
+            parts = _parts(operator.custom(first, *args[1:], **keywords))
+            assert not any(part.requires_grad for part in parts)
+
+
+@every_operator
+def test_all_implementations_take_the_same_parameters(operator: OperatorFolder) -> None:
+    """Any implementation can stand in for any other."""
+    wanted = list(inspect.signature(operator.custom).parameters)
+    calls = [operator.reference, *(way.call for way in operator.compositions)]
+    assert [list(inspect.signature(call).parameters) for call in calls] == [wanted] * len(calls)
