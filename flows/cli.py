@@ -112,12 +112,13 @@ def schedule(
     """Run by a cron line, until Ctrl-C; a run that falls due during another is cancelled."""
     place, console = _enter(workspace), Console()
     from flows.lock import workspace_lock
-    from flows.schedule import check_schedule, serve_schedule
 
-    check_schedule(cron, timezone)
     with workspace_lock(place):
         _ready(place, console, settings or [], data, operator)
     os.chdir(place)
+    from flows.schedule import check_schedule, serve_schedule
+
+    check_schedule(cron, timezone)
     serve_schedule(place, cron, timezone, console)
 
 

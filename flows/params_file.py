@@ -116,9 +116,11 @@ def _parse(setting: str) -> tuple[str, Any]:
             f"got {setting!r}"
         )
     try:
-        return key, _round_trip().load(text)
+        value = _round_trip().load(text)
     except YAMLError as error:
         raise InputError(f"-S {key}: expected a value in YAML, got {text!r}") from error
+    # a float as it was typed, 1e-3, is a word to the YAML 1.1 reader of the stages
+    return key, float(value) if isinstance(value, float) else value
 
 
 def _replace(document: CommentedMap, key: str, value: Any) -> Any:

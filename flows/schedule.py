@@ -48,8 +48,8 @@ def check_schedule(cron: str, timezone: str) -> None:
         CronSchedule(cron=cron, timezone=timezone)
     except ValueError as error:
         raise InputError(
-            f"schedule: expected a cron line of five fields, such as '0 2 * * 1-5', and an IANA time "
-            f"zone, such as Europe/Zurich; got {cron!r} and {timezone!r}"
+            f"schedule: expected a cron line of five fields, such as '0 2 * * 1-5', and an IANA "
+            f"time zone, such as Europe/Zurich; got {cron!r} and {timezone!r}"
         ) from error
 
 

@@ -7,7 +7,7 @@ size; the rest of the job is timed with a stand-in; rules turn the figures into 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,6 +81,8 @@ class Entrant:
 
 def check_support(settings: Settings) -> SupportResult:
     """Examine and time every standard implementation, and judge."""
+    from stages.numerics.correctness import find_truths
+
     ingest = read(Stage.ingest_data, IngestResult)
     operator = open_chosen(settings.algorithm.operator)
     workload = load_workload(settings.training)
@@ -90,8 +92,10 @@ def check_support(settings: Settings) -> SupportResult:
         if operator.spec.claim == "latency"
         else _make_training_scene(workload, ingest, shape, settings)
     )
-    calls = _capture(operator, scene)
-    entrants = _examine(operator, scene, calls, settings)
+    device = settings.infrastructure.device
+    truths = find_truths(operator, TRUTHS_LIMIT_S)
+    calls = _capture(operator, scene, truths, device)
+    entrants = _examine(operator, scene, calls, truths, settings)
     timings = _time(entrants, scene, operator, calls, settings)
     candidates = [_describe(entrant, timings, scene, settings) for entrant in entrants]
     for candidate in candidates:
@@ -155,11 +159,14 @@ def _make_training_scene(
     )
 
 
-def _capture(operator: OperatorFolder, scene: Scene) -> tuple[Call, ...]:
+def _capture(
+    operator: OperatorFolder, scene: Scene, truths: Sequence[Truth], device: str
+) -> tuple[Call, ...]:
+    """The job's own inputs and outputs, by the first right implementation; libraries are quickest."""
     from stages.measuring.capture import capture
+    from stages.numerics.correctness import find_right_implementation
 
-    compositions = operator.compositions
-    implementation = compositions[0].call if compositions else operator.reference
+    implementation = find_right_implementation(operator, truths, device)
     return capture(
         operator.spec.name,
         implementation,
@@ -169,16 +176,18 @@ def _capture(operator: OperatorFolder, scene: Scene) -> tuple[Call, ...]:
 
 
 def _examine(
-    operator: OperatorFolder, scene: Scene, calls: Sequence[Call], settings: Settings
+    operator: OperatorFolder,
+    scene: Scene,
+    calls: Sequence[Call],
+    truths: Sequence[Truth],
+    settings: Settings,
 ) -> list[Entrant]:
     """Every rung: compositions as deployed, compositions compiled, libraries."""
     from stages.measuring.attempts import Attempt, attempt
-    from stages.numerics.correctness import find_truths
     from stages.numerics.exporting import Outcome
     from stages.numerics.standing import Standing, find_standing
 
     device = settings.infrastructure.device
-    truths = find_truths(operator, TRUTHS_LIMIT_S)
     like = calls[0].args[0]
     is_exported = (
         scene.context == "inference_graph" and settings.product.deployment == "exported_graph"
@@ -186,11 +195,15 @@ def _examine(
     entrants = []
     for composition in operator.compositions:
         standing = find_standing(composition.call, operator, truths, like, device)
-        tried = attempt([composition.call] * len(calls), calls)
         note = composition.summary
         if is_exported and standing.export.passed:
-            note += f"; run by Python {tried.first_ms:,.0f} ms, as an exported graph as stated"
+            note += "; timed as the exported graph runs it"
             tried = _attempt_exported(composition.call, calls)
+        else:
+            tried = attempt([composition.call] * len(calls), calls)
+        wrong = _compare(tried, calls, operator)
+        if wrong:
+            standing = replace(standing, is_right=False, detail=wrong)
         entrants.append(Entrant(composition.name, Rung.standard, standing, tried, note))
     entrants += _examine_compiled(operator, calls, truths, entrants, device)
     for library in operator.libraries:
@@ -217,8 +230,6 @@ def _examine_compiled(
     device: str,
 ) -> list[Entrant]:
     """The right compositions, compiled for the job's inputs, best first, as long as time is left."""
-    from dataclasses import replace
-
     from stages.measuring.attempts import Attempt, attempt_compiled
     from stages.numerics.standing import check_tracing
 
@@ -246,20 +257,12 @@ def _examine_compiled(
 def _attempt_exported(implementation: Callable[..., Any], calls: Sequence[Call]) -> Attempt:
     """As the deployment runs it: exported for the real inputs, saved, loaded."""
     from stages.measuring.attempts import Attempt, attempt
-    from stages.numerics.comparison import tensors
-    from stages.numerics.exporting import CallModule, export_and_reload, summarise
+    from stages.numerics.exporting import export_call, summarise
 
-    def call_exported(graph: Any, *args: Any, **kwargs: Any) -> Any:
-        return graph(*tensors((args, kwargs)))
-
-    exported = []
-    for call in calls:
-        module = CallModule(implementation, (call.args, call.kwargs))
-        try:
-            graph = export_and_reload(module, module.tensors)
-        except Exception as error:  # whatever a pass of the exporter raises
-            return Attempt(None, (), 0.0, f"not exported at the real size: {summarise(error)}")
-        exported.append(partial(call_exported, graph))
+    try:
+        exported = [export_call(implementation, (call.args, call.kwargs)) for call in calls]
+    except Exception as error:  # whatever a pass of the exporter raises
+        return Attempt(None, (), 0.0, f"not exported at the real size: {summarise(error)}")
     return attempt(exported, calls)
 
 

@@ -1,4 +1,4 @@
-"""A: what data is this? Recognise the source, split it by patient, list every case in the manifest."""
+"""A: what data is this? Recognise the source, split it by patient, list every case."""
 
 import shutil
 from pathlib import Path
@@ -14,7 +14,7 @@ from stages.contract import (
 
 
 def ingest_data(settings: Settings) -> IngestResult:
-    """Survey the source, and keep `manifest.csv` and `facts.json`; a phantom recipe is carried out first.
+    """Survey the source, keep `manifest.csv` and `facts.json`; a recipe is carried out first.
 
     Raises:
         InputError: the source is not recognised, empty, or not one case can be read.

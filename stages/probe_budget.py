@@ -131,7 +131,9 @@ def measure(request: Path) -> None:
     ingest = read(Stage.ingest_data, IngestResult)
     shape = derive_data_shape(ingest, settings)
     workload = load_workload(training)
-    operators = operators_for(open_chosen(settings.algorithm.operator), chosen_implementation())
+    operator = open_chosen(settings.algorithm.operator)
+    serves = "training_step" in operator.spec.contexts
+    operators = operators_for(operator, chosen_implementation()) if serves else {}
     job = Job(
         num_steps=training.num_steps,
         batch_size=training.batch_size,

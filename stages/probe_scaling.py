@@ -1,8 +1,10 @@
-"""G: does distribution pay: memory on paper first, then two real workers, then a forecast for more."""
+"""G: does distribution pay: memory on paper, then two real workers, then a forecast for more."""
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,22 +34,21 @@ from stages.contract import (
 
 if TYPE_CHECKING:
     from stages.rules.points import Measured
-    from stages.rules.scaling import ScalingJudgement
 
-GIB = 2**30
 WORKER = "--worker"
 NUM_PROBED = 2
 LAUNCH_LIMIT_S = 900.0
 LONGEST_ALONE_S = 20.0
+NUM_ALONE = 9
 
 
 def probe_scaling(settings: Settings) -> ScalingResult:
     """Judge distribution of a job that is over the budget of one worker."""
-    from stages.rules.scaling import judge_scaling
+    from stages.rules.sharding import tell_why_it_fits_nowhere
     from stages.training.launch import LaunchError
 
     budget = read(Stage.probe_budget, BudgetResult)
-    reason = _fits_nowhere(settings, budget)
+    reason = tell_why_it_fits_nowhere(budget, settings.infrastructure.max_workers)
     if reason is not None:
         return _without_measurement(settings, ScalingVerdict.impossible, reason)
     reason = _cannot_be_tried(settings)
@@ -56,34 +57,9 @@ def probe_scaling(settings: Settings) -> ScalingResult:
     try:
         report = _run_workers(settings, budget)
     except LaunchError as error:
-        return _without_measurement(settings, ScalingVerdict.inconclusive, str(error))
-    return _judge(settings, report, judge_scaling)
-
-
-def _fits_nowhere(settings: Settings, budget: BudgetResult) -> str | None:
-    """Why no process should be started at all; None when the job fits one worker."""
-    from stages.rules.sharding import MemoryNeed, fewest_workers
-
-    peak = budget.measured_memory_bytes.value or budget.forecast_memory_bytes.value
-    state = budget.state_bytes.value
-    if budget.fits_memory is not False:
-        return None
-    size = f"{budget.memory_budget_bytes / GIB:.3g} GiB"
-    most = settings.infrastructure.max_workers
-    if peak is None or state is None:
-        return f"no micro batch of the job fits a device of {size}: {budget.measured_memory_bytes.reason}"
-    need = MemoryNeed(state, max(peak - state, 0.0))
-    fewest = fewest_workers(need, budget.memory_budget_bytes, most)
-    told = (
-        f"the smallest micro batch takes {peak / GIB:.3g} GiB on one device of {size}, "
-        f"and {need.sharded_bytes(most) / GIB:.3g} GiB on each of {most} workers that share the state"
-    )
-    if fewest is None:
-        return f"It fits nowhere that was stated: {told}."
-    return (
-        f"It fits no worker that holds the whole state: {told}. On {fewest} workers a sharded state "
-        f"would fit on paper, but training here keeps it whole on every worker."
-    )
+        reason = f"Cannot tell: two workers could not be measured: {str(error).splitlines()[-1]}"
+        return _without_measurement(settings, ScalingVerdict.inconclusive, reason)
+    return _judge(settings, report, budget.currency)
 
 
 def _cannot_be_tried(settings: Settings) -> str | None:
@@ -120,11 +96,11 @@ def _run_workers(settings: Settings, budget: BudgetResult) -> dict[str, Any]:
     return report
 
 
-def _judge(settings: Settings, report: dict[str, Any], judge: Any) -> ScalingResult:
+def _judge(settings: Settings, report: dict[str, Any], currency: str) -> ScalingResult:
     from stages.measuring.decomposition import decompose
     from stages.rules.points import Job, make_points
     from stages.rules.ring import link_of
-    from stages.rules.scaling import HERE, ScalingBudget, largest_speedup
+    from stages.rules.scaling import HERE, ScalingBudget, judge_scaling, largest_speedup
 
     product, infrastructure, training = settings.product, settings.infrastructure, settings.training
     measured = _interpret(report, training.batch_size)
@@ -143,10 +119,10 @@ def _judge(settings: Settings, report: dict[str, Any], judge: Any) -> ScalingRes
     budget = ScalingBudget(
         product.training_hours_budget,
         product.compute_budget,
-        read(Stage.probe_budget, BudgetResult).currency,
+        currency,
         infrastructure.cluster_fixed_cost,
     )
-    judgement: ScalingJudgement = judge(points, budget)
+    judgement = judge_scaling(points, budget)
     following, told = route(
         Stage.probe_scaling,
         judgement.verdict,
@@ -214,14 +190,10 @@ def _num_devices(device: str) -> int | None:
     return torch.cuda.device_count()
 
 
-def _without_measurement(
-    settings: Settings, verdict: ScalingVerdict, reason: str
-) -> ScalingResult:
+def _without_measurement(settings: Settings, verdict: ScalingVerdict, reason: str) -> ScalingResult:
     """No figure was had; impossible ends in the record, the rest on one worker."""
     not_run: Figure = unknown(f"no figure: {reason}")
-    proposed = (
-        Stage.record_decision if verdict is ScalingVerdict.impossible else Stage.train_single
-    )
+    proposed = Stage.record_decision if verdict is ScalingVerdict.impossible else Stage.train_single
     following, told = route(
         Stage.probe_scaling, verdict, proposed, proposed, settings.product.verdicts_needing_approval
     )
@@ -239,3 +211,95 @@ def _without_measurement(
         num_workers=NUM_PROBED if following is Stage.train_distributed else 1,
         forecast_efficiency=not_run,
     )
+
+
+def work(request: Path) -> None:
+    """In a worker: measure the exchange with the other, then, on the first, one worker alone."""
+    import torch.distributed as dist
+
+    from stages.imaging.reading import read_case
+    from stages.measuring.exchange import measure_exchange
+    from stages.training.distributed import joined_team
+    from stages.training.failures import failures_told
+    from stages.training.job import Job
+    from stages.training.order import make_batch
+    from stages.training.step import make_step
+
+    with failures_told(request.parent):
+        settings = load_settings(Stage.probe_scaling)
+        asked: dict[str, Any] = json.loads(request.read_text("utf-8"))
+        training = settings.training
+        ingest = read(Stage.ingest_data, IngestResult)
+        shape = derive_data_shape(ingest, settings)
+        workload = load_workload(training)
+        operator = open_chosen(settings.algorithm.operator)
+        serves = "training_step" in operator.spec.contexts
+        operators = operators_for(operator, chosen_implementation()) if serves else {}
+        job = Job(
+            num_steps=training.num_steps,
+            batch_size=training.batch_size,
+            micro_batch_size=asked["micro_batch_size"],
+            learning_rate=training.learning_rate,
+            seed=training.seed,
+            checkpoint_every_steps=training.num_steps,
+            device=settings.infrastructure.device,
+        )
+        cases = [case for case in read_manifest() if case.split == "train"][: job.batch_size]
+        read_mapped = partial(read_case, label_map=ingest.label_map)
+        lazy = workload.make_samples(cases, read_mapped, shape)
+        samples = [lazy[index] for index in range(len(cases))]
+        with joined_team(workload, samples, job) as (team, device):
+            step = make_step(workload, operators, shape, replace(job, device=device))
+            step.network = team.wrap(step)
+            places = team.slice_of(job.batch_size)
+            share = team.num_workers * len(places) / job.batch_size
+
+            def take_step(index: int) -> None:
+                positions = [index * job.batch_size + place for place in places]
+                step.run(make_batch(workload, samples, job, positions), share)
+
+            report = measure_exchange(step.network, take_step, device)
+            if team.rank == 0:
+                alone = make_step(workload, operators, shape, replace(job, device=device))
+
+                def take_part(num_samples: int) -> None:
+                    alone.run(make_batch(workload, samples, job, range(num_samples)))
+
+                report["one_worker_ms"] = _time_one_worker(take_part, settings, device)
+                write_text(_answer_of(request), json.dumps(report))
+            dist.barrier()
+
+
+def _time_one_worker(
+    take_part: Callable[[int], None], settings: Settings, device: str
+) -> dict[int, tuple[float, ...]]:
+    """Times of one worker that has all the cores, for its part of the batch at each count."""
+    import os
+
+    import torch
+
+    from stages.measuring.timing import time_interleaved
+    from stages.rules.points import samples_of_worker, worker_counts
+
+    torch.set_num_threads(os.cpu_count() or 1)
+    batch_size = settings.training.batch_size
+    counts = worker_counts(settings.infrastructure.max_workers)
+    sizes = {samples_of_worker(batch_size, count) for count in counts if count <= batch_size}
+    calls = {str(size): partial(take_part, size) for size in sorted(sizes)}
+    timings = time_interleaved(calls, NUM_ALONE, device, LONGEST_ALONE_S)
+    return {int(size): timing.samples_ms for size, timing in timings.items()}
+
+
+def _answer_of(request: Path) -> Path:
+    return request.with_name("answer.json")
+
+
+def main() -> None:
+    if sys.argv[1:2] == [WORKER]:
+        work(Path(sys.argv[2]))
+    else:
+        execute(Stage.probe_scaling, probe_scaling)
+
+
+if __name__ == "__main__":
+    main()

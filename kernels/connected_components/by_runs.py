@@ -53,8 +53,8 @@ def foreground_positions(flat: Tensor) -> Tensor:
     if torch.compiler.is_compiling():
         return flat.nonzero().squeeze(1)
     num_whole = flat.shape[0] // WORD_BYTES * WORD_BYTES
-    # The copy is aligned to words, whatever the offset of the mask in its storage.
-    whole = flat[:num_whole].clone()
+    # The copy is dense and aligned to words, whatever the mask's offset and strides in its storage.
+    whole = flat[:num_whole].clone(memory_format=torch.contiguous_format)
     words = whole.view(torch.int64).nonzero().squeeze(1)
     voxels = whole.view(-1, WORD_BYTES)[words].nonzero()
     positions = words[voxels[:, 0]] * WORD_BYTES + voxels[:, 1]

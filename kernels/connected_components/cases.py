@@ -90,6 +90,8 @@ CASES = (
     _case("batch_of_images", partial(noise, (4, 1, 17, 15), 0.4), 1, spatial_dims=2),
     _case("bytes", lambda: noise((6, 7, 8), 0.3).to(torch.uint8) * 255),
     _case("fractions", lambda: noise((6, 7, 8), 0.3).to(torch.float32) * 0.25),
+    _case("int32", lambda: noise((6, 7, 5), 0.3).to(torch.int32) * 65536),
+    _case("float64", lambda: noise((6, 7, 5), 0.3).to(torch.float64) * -1e-300),
     _case("negative_integers", lambda: -noise((6, 7, 8), 0.3).to(torch.int64)),
     _case("lesions_crop", partial(lesion_mask, (64, 96, 96), 15, 0), spatial_dims=3),
 )

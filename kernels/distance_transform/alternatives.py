@@ -49,7 +49,7 @@ def _load_edt() -> Implementation:
     import edt
 
     def transform(volume: Any, steps: list[float]) -> Any:
-        # It sums in float32: with this unit squares stay in range, and steps along a line are whole.
+        # It sums in float32: this unit keeps squares in range and steps along a line whole.
         unit = max(steps)
         scaled = [step / unit for step in steps]
         # Without black_border=False the outside of the volume would count as zero voxels.

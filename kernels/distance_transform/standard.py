@@ -38,14 +38,10 @@ def by_blocked_reduction(
     if volumes.numel() == 0:
         return torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
     reduce = _reduce_compiled if torch.compiler.is_compiling() else _reduce_eagerly
-    squared = _scan_last(volumes, steps[2])
-    N, D, H, W = volumes.shape
-    if H > 1:
-        squared = reduce(squared.reshape(N * D, H, W), steps[1]).reshape(N, D, H, W)
-    if D > 1:
-        rows = squared.transpose(1, 2).reshape(N * H, D, W)
-        squared = reduce(rows, steps[0]).reshape(N, H, D, W).transpose(1, 2)
-    return (squared.sqrt() * scale).reshape(mask.shape)
+    squared_NDHW = _scan_last(volumes, steps[2])
+    squared_NHDW = reduce(squared_NDHW, steps[1])
+    squared_NDHW = reduce(squared_NHDW, steps[0])
+    return (squared_NDHW.sqrt() * scale).reshape(mask.shape)
 
 
 def by_outward_search(
@@ -108,25 +104,30 @@ def _scan_last(is_inside: torch.Tensor, step: float) -> torch.Tensor:
     return (torch.minimum(position - before, -behind - position) * step) ** 2
 
 
-def _reduce_compiled(f_RnW: torch.Tensor, step: float) -> torch.Tensor:
-    """Minimum over all p, for NUM_BLOCKED neighbouring q in one fused loop."""
-    R, n, W = f_RnW.shape
+def _reduce_compiled(f_NAnW: torch.Tensor, step: float) -> torch.Tensor:
+    """Minimum over all p, for NUM_BLOCKED neighbouring q in one fused loop; returned as [N, n, A, W].
+
+    Written with n and A exchanged, the result has the next axis where its reduction stays in the cache.
+    """
+    N, A, n, W = f_NAnW.shape
     num_blocks = (n + NUM_BLOCKED - 1) // NUM_BLOCKED
-    p = torch.arange(n, dtype=torch.float32, device=f_RnW.device)
-    first = torch.arange(num_blocks, dtype=torch.float32, device=f_RnW.device) * NUM_BLOCKED
+    p = torch.arange(n, dtype=torch.float32, device=f_NAnW.device)
+    first = torch.arange(num_blocks, dtype=torch.float32, device=f_NAnW.device) * NUM_BLOCKED
     results = [
-        (f_RnW[:, None] + (((first[:, None] + k - p) * step) ** 2)[None, :, :, None]).amin(2)
+        (f_NAnW[:, :, None] + (((first[:, None] + k - p) * step) ** 2)[..., None]).amin(3)
         for k in range(NUM_BLOCKED)
     ]
-    return torch.stack(results, 2).reshape(R, num_blocks * NUM_BLOCKED, W)[:, :n]
+    swapped = torch.stack([result.transpose(1, 2) for result in results], 2)
+    return swapped.reshape(N, num_blocks * NUM_BLOCKED, A, W)[:, :n]
 
 
-def _reduce_eagerly(f_RnW: torch.Tensor, step: float) -> torch.Tensor:
-    """Minimum over one p after the other, slab by slab."""
-    n = f_RnW.shape[1]
-    position = torch.arange(n, dtype=torch.float32, device=f_RnW.device)
+def _reduce_eagerly(f_NAnW: torch.Tensor, step: float) -> torch.Tensor:
+    """Minimum over one p after the other, slab by slab; returned as [N, n, A, W]."""
+    N, A, n, W = f_NAnW.shape
+    position = torch.arange(n, dtype=torch.float32, device=f_NAnW.device)
+    rows = f_NAnW.reshape(N * A, n, W)
     results = []
-    for slab in f_RnW.contiguous().split(_slab_rows(f_RnW)):  # type: ignore[no-untyped-call]
+    for slab in rows.contiguous().split(_slab_rows(rows)):  # type: ignore[no-untyped-call]
         lowest = torch.full_like(slab, torch.inf)
         candidate = torch.empty_like(slab)
         for p in range(n):
@@ -134,7 +135,7 @@ def _reduce_eagerly(f_RnW: torch.Tensor, step: float) -> torch.Tensor:
             torch.add(slab[:, p, None], cost[:, None], out=candidate)
             torch.minimum(lowest, candidate, out=lowest)
         results.append(lowest)
-    return torch.cat(results)
+    return torch.cat(results).reshape(N, A, n, W).transpose(1, 2)
 
 
 def _search_compiled(f_RnW: torch.Tensor, step: float) -> torch.Tensor:

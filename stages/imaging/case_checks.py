@@ -51,7 +51,7 @@ def _check_shapes(case: CaseFacts, rules: Rules) -> Iterator[Finding]:
                 severity=Severity.refuse,
                 expected=f"{file.role} of the image's shape {list(image.shape)}",
                 found=f"shape {list(file.shape)} in {file.path}",
-                remedy="export image and label again on one grid; nothing is cropped or padded here",
+                remedy="export image and label again on one grid; nothing is cropped or padded",
             )
 
 
@@ -73,8 +73,8 @@ def _check_geometry(case: CaseFacts, rules: Rules) -> Iterator[Finding]:
                 found=f"up to {offset:.3f} mm apart, origin shifted by {shift} mm, in {file.path}",
                 remedy="accepted by data.allow_geometry_mismatch"
                 if allowed
-                else "resample it onto the image, or copy the image's affine if only the header is wrong; "
-                "data.allow_geometry_mismatch: true accepts it as it is",
+                else "resample it onto the image, or copy the image's affine if only the header is "
+                "wrong; data.allow_geometry_mismatch: true accepts it as it is",
             )
 
 
@@ -126,8 +126,8 @@ def _check_intensities(case: CaseFacts, rules: Rules) -> Iterator[Finding]:
                 check="finite",
                 severity=Severity.refuse,
                 expected=f"finite intensities in {channel.name}",
-                found=f"{channel.num_nan} NaN and {channel.num_infinite} infinite voxels, the first at "
-                f"{list(channel.first_not_finite)}",
+                found=f"{channel.num_nan} NaN and {channel.num_infinite} infinite voxels, "
+                f"the first at {list(channel.first_not_finite)}",
                 remedy="export the image again; training on it ends in NaN",
             )
     constant = [c.name for c in case.channels if c.minimum == c.maximum]
@@ -166,7 +166,7 @@ def _check_label_values(case: CaseFacts, rules: Rules) -> Iterator[Finding]:
             check="label rounding",
             severity=Severity.warn,
             expected="label values stored as whole numbers",
-            found=f"values up to {case.label_facts.largest_rounding:.2g} off; rounded to the nearest",
+            found=f"values up to {case.label_facts.largest_rounding:.2g} off, rounded",
             remedy="store labels as integers",
         )
     if case.label_facts.num_lesion_voxels == 0:
@@ -176,7 +176,8 @@ def _check_label_values(case: CaseFacts, rules: Rules) -> Iterator[Finding]:
             severity=Severity.note,
             expected="at least one foreground voxel",
             found="none",
-            remedy="kept: a case without lesions counts false alarms; figures that need a lesion leave it out",
+            remedy="kept: a case without lesions counts false alarms; figures that need a lesion "
+            "leave it out",
         )
 
 

@@ -14,7 +14,7 @@ from stages.imaging.reading import FILE_ENDINGS
 
 DATA_SET = "data set"
 _SCALE_FACTOR = 30.0
-"""Further than this from the median case, an intensity scale is of another kind (MR scanners differ by tens)."""
+"""Times the median case, or a part of it, beyond which an intensity scale is of another kind."""
 _FEWEST_FOR_A_MEDIAN = 3
 
 
@@ -50,7 +50,7 @@ def _check_names(facts: DataSetFacts) -> Iterator[Finding]:
 
 
 def _check_strays(facts: DataSetFacts) -> Iterator[Finding]:
-    """Files that belong to no case; one that could pass for a file of a case is refused, never chosen."""
+    """Files of no case; one that could pass for a case's file is refused, never chosen."""
     used = {_stem(path) for case in facts.cases for path in (*case.images, case.label or "")}
     for path in facts.strays:
         is_rival = _stem(path) in used
@@ -135,7 +135,8 @@ def _check_patients(facts: DataSetFacts) -> Iterator[Finding]:
             severity=Severity.note,
             expected="a patient for every case",
             found=describe_unknown_patients(unknown, len(facts.cases)),
-            remedy="set data.patient_pattern, or put a cases.csv with case_id,patient_id beside dataset.json",
+            remedy="set data.patient_pattern, or put a cases.csv with case_id,patient_id beside "
+            "dataset.json",
         )
 
 
@@ -160,10 +161,12 @@ def _check_scales(facts: DataSetFacts) -> Iterator[Finding]:
                 case=DATA_SET,
                 check="intensity scale",
                 severity=Severity.warn,
-                expected=f"{name}: 99th percentiles within {_SCALE_FACTOR:.0f} times the median, {middle:.3g}",
+                expected=f"{name}: 99th percentiles within {_SCALE_FACTOR:.0f} times the median, "
+                f"{middle:.3g}",
                 found=f"{len(odd)} cases from {min(odd.values()):.3g} to {max(odd.values()):.3g}: "
                 f"{_list(list(odd))}",
-                remedy="normalise each case by itself (the bundled workload does), or bring them to one scale",
+                remedy="normalise each case by itself (the bundled workload does), or bring them "
+                "to one scale",
             )
 
 

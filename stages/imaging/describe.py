@@ -11,7 +11,7 @@ from stages.imaging.hashing import hash_hashes
 
 
 def make_cases(facts: DataSetFacts) -> tuple[Case, ...]:
-    """The manifest's rows: every case that could be read and has a label, in the order of the facts."""
+    """The manifest's rows: every readable case with a label, in the order of the facts."""
     return tuple(
         Case(
             case_id=case.case_id,
@@ -35,7 +35,7 @@ def make_cases(facts: DataSetFacts) -> tuple[Case, ...]:
 
 
 def describe_data_set(facts: DataSetFacts, cases: Sequence[Case], data: Data) -> IngestResult:
-    """The result of `ingest_data`; figures over shapes count the cases of the most common number of axes."""
+    """The result of `ingest_data`; shapes are over the cases of the most common number of axes."""
     splits = Counter(case.split for case in cases)
     num_dims = Counter(len(case.shape) for case in cases).most_common(1)[0][0]
     alike = [case for case in cases if len(case.shape) == num_dims]
@@ -46,8 +46,8 @@ def describe_data_set(facts: DataSetFacts, cases: Sequence[Case], data: Data) ->
     return IngestResult(
         stage=Stage.ingest_data,
         reason=(
-            f"{facts.name}: {len(cases)} cases of {num_patients} patients, "
-            f"{splits['train']} to train, {splits['validation']} to validate, {splits['test']} to test"
+            f"{facts.name}: {len(cases)} cases of {num_patients} patients, {splits['train']} to "
+            f"train, {splits['validation']} to validate, {splits['test']} to test"
             + (f"; {len(unreadable)} could not be read" if unreadable else "")
         ),
         name=facts.name,
@@ -96,6 +96,7 @@ def count_unknown_patients(cases: Sequence[CaseFacts]) -> int:
 def describe_unknown_patients(num_unknown: int, num_cases: int) -> str:
     """What follows for the split."""
     return (
-        f"the patient of {num_unknown} of {num_cases} cases is unknown: each counts as its own, so no "
-        f"patient-level split can be proven; data.patient_pattern says how names tell the patient"
+        f"the patient of {num_unknown} of {num_cases} cases is unknown: each counts as its own, "
+        f"so no patient-level split can be proven; data.patient_pattern says how names tell "
+        f"the patient"
     )

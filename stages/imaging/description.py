@@ -1,7 +1,7 @@
 """Read a folder's `dataset.json`: what the data set says about itself, in either dialect.
 
-nnU-Net 2 writes `channel_names` and `labels {name: value}`; the Medical Segmentation Decathlon (and nnU-Net 1)
-`modality` and `labels {value: name}`, with a list `training` of image and label paths.
+nnU-Net 2 writes `channel_names` and `labels {name: value}`; the Medical Segmentation Decathlon (and
+nnU-Net 1) `modality` and `labels {value: name}`, with a list `training` of image and label paths.
 """
 
 import json
@@ -62,10 +62,11 @@ def read_description(source: Path) -> Description:
 def _read_channels(raw: Mapping[str, Any], path: Path) -> tuple[str, ...]:
     channels = raw.get("channel_names", raw.get("modality"))
     try:
-        names = {int(key): str(name) for key, name in channels.items()}  # type: ignore[union-attr]
+        names = {int(key): str(name) for key, name in channels.items()}
     except (AttributeError, ValueError) as error:
         raise InputError(
-            f'{path}: expected channel_names (or modality) such as {{"0": "FLAIR"}}, got {channels!r}'
+            f'{path}: expected channel_names (or modality) such as {{"0": "FLAIR"}}, '
+            f"got {channels!r}"
         ) from error
     if sorted(names) != list(range(len(names))) or not names:
         raise InputError(f"{path}: channels must be numbered 0, 1, ..., got {sorted(names)}")

@@ -80,7 +80,7 @@ def _describe_channels(
 def _find_channel_axis(
     paths: Sequence[str], rasters: Sequence[Raster], num_channels: int
 ) -> int | None:
-    """The last axis of a single four-axis file that has as many entries as there are channels, else None.
+    """The last axis of a single file that holds all channels; None for one file a channel.
 
     Raises:
         InputError: a file has more axes than its place allows.
@@ -90,14 +90,15 @@ def _find_channel_axis(
         if len(shapes[0]) == 4 and shapes[0][-1] == num_channels:
             return 3
         raise InputError(
-            f"{paths[0]}: expected {num_channels} channels on a fourth axis, found shape {list(shapes[0])}"
+            f"{paths[0]}: expected {num_channels} channels on a fourth axis, found shape "
+            f"{list(shapes[0])}"
         )
     for path, shape in zip(paths, shapes, strict=True):
         if len(shape) > 3:
             raise InputError(
-                f"{path}: 4-D image of shape {list(shape)} where 3-D is due; if the last axis holds channels, "
-                f"split it into {_name_channels(path, shape[-1])} and name them under channel_names in "
-                f"dataset.json; if it is time, keep one volume"
+                f"{path}: 4-D image of shape {list(shape)} where 3-D is due; if the last axis "
+                f"holds channels, split it into {_name_channels(path, shape[-1])} and name them "
+                "under channel_names in dataset.json; if it is time, keep one volume"
             )
     return None
 

@@ -1,7 +1,8 @@
 """Hold the table of per-case statistics against the expectations that a person can edit.
 
-`data/expectations/cases.json` is a Great Expectations 1.x suite. The severity of an expectation says what a
-failure means here: critical refuses, warning warns, info notes; `meta.remedy` is the advice that is shown.
+`data/expectations/cases.json` is a Great Expectations 1.x suite. The severity of an expectation
+says what a failure means here: critical refuses, warning warns, info notes; `meta.remedy` is the
+advice that is shown.
 """
 
 import json

@@ -31,7 +31,8 @@ def findings_page(title: str, findings: Sequence[Finding]) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>\n'
         "<style>body{font:15px sans-serif;margin:2em}td,th{padding:.3em .8em;text-align:left;"
-        "vertical-align:top;border-bottom:1px solid #ddd}.refuse{background:#fdd}.warn{background:#ffd}"
+        "vertical-align:top;border-bottom:1px solid #ddd}"
+        ".refuse{background:#fdd}.warn{background:#ffd}"
         f"</style>\n<h1>{escape(title)}</h1>\n<table><tr>{head}</tr>\n{rows}\n</table></html>\n"
     )
 

@@ -1,7 +1,7 @@
-"""Bring a case to the deployed shape, and a prediction back: by padding at the end, or by resampling.
+"""Bring a case to the deployed shape and a prediction back, by padding at the end or resampling.
 
-Voxels are cells: voxel i of n covers [i/n, (i+1)/n) of the axis, so that image and label stay in register
-and a prediction comes back to where it was.
+Voxels are cells: voxel i of n covers [i/n, (i+1)/n) of the axis, so that image and label stay in
+register and a prediction comes back to where it was.
 """
 
 from typing import Any, TypeVar
@@ -15,10 +15,11 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 
 def fit_image(image: NDArray[np.float32], shape: DataShape) -> NDArray[np.float32]:
-    """An image (C, *spatial) at `shape.case_shape`: zeros added at the end, or trilinear in between.
+    """An image (C, *spatial) at `shape.case_shape`: zeros added at the end, or trilinear.
 
     Raises:
-        ValueError: the image is larger than the case shape where it is to be padded, or has other axes.
+        ValueError: the image is larger than the case shape where it is to be padded, or has other
+        axes.
     """
     _check_axes(image.shape[1:], shape)
     if shape.fit == "pad":

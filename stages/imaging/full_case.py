@@ -18,8 +18,8 @@ def load_full_case(
 ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     """Image (C, *case_shape) and label (*case_shape) of the case at `index`.
 
-    A phantom is made anew at that size, so that its lesions are as sharp as its voxels are small; a case from
-    files is read and fitted.
+    A phantom is made anew at that size, so that its lesions are as sharp as its voxels are small; a
+    case from files is read and fitted.
 
     Raises:
         InputError: there is no such case, or its files cannot be read.

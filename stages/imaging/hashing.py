@@ -1,4 +1,4 @@
-"""Hash what is in the voxels, whatever header, number type, byte order or compression they are stored with."""
+"""Hash what is in the voxels, whatever header, number type, byte order or compression."""
 
 import hashlib
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def hash_voxels(image: NDArray[np.float32], label: NDArray[np.int64] | None = None) -> str:
-    """sha256 of shape and values of an image (C, *spatial) and, where given, its label (*spatial)."""
+    """sha256 of shape and values of an image (C, *spatial) and, if given, its label (*spatial)."""
     digest = hashlib.sha256()
     # Adding 0 makes -0.0 equal to 0.0, as it compares.
     _add(digest, image.astype("<f4", copy=False) + np.float32(0))

@@ -1,4 +1,4 @@
-"""Judge a surveyed data set: own checks, the manifest's schema, the expectations; everything is listed."""
+"""Judge a surveyed data set by our checks, the manifest's schema and the expectations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

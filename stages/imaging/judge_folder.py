@@ -1,7 +1,7 @@
 """Judge a data folder and do nothing else: `python -m stages.imaging.judge_folder DIR`.
 
-Exit status 0 when it is accepted, 1 when it is refused. Settings come from the `params.yaml` of the current
-folder, or else from the repository's.
+Exit status 0 when it is accepted, 1 when it is refused. Settings come from the `params.yaml` of the
+current folder, or else from the repository's.
 """
 
 import sys

@@ -54,8 +54,8 @@ def _check_our_splits(facts: DataSetFacts) -> Iterator[Finding]:
                 leaked,
                 "train, validation and test"
                 + (f" by {facts.patient_table}" if kind == "table" else ""),
-                "move all cases of a patient to one side (imagesTr or imagesTs), or set data.patient_pattern "
-                "so that names tell the patient",
+                "move all cases of a patient to one side (imagesTr or imagesTs), or set "
+                "data.patient_pattern so that names tell the patient",
             )
             return
 

@@ -1,8 +1,9 @@
 """The manifest's schema: strict, and nothing is coerced (coercion turns blanks into values)."""
 
 import json
+from collections.abc import Hashable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.contract import Case, Finding, InputError, Severity
 
@@ -36,8 +37,8 @@ def manifest_schema() -> "DataFrameSchema":
     """What a manifest must look like."""
     import pandera.pandas as pa
 
-    def text(pattern: str, **options: bool) -> pa.Column:
-        return pa.Column("string", pa.Check.str_matches(pattern), **options)
+    def text(pattern: str, unique: bool = False) -> pa.Column:
+        return pa.Column("string", pa.Check.str_matches(pattern), unique=unique)
 
     counts = {name: pa.Column("int64", pa.Check.ge(0)) for name in sorted(_NUMBERS)}
     positive = pa.Check(
@@ -82,16 +83,17 @@ def check_manifest(path: Path) -> tuple[Finding, ...]:
     return ()
 
 
-def _describe(table: "pd.DataFrame", row: dict[str, object]) -> Finding:
+def _describe(table: "pd.DataFrame", row: Mapping[Hashable, Any]) -> Finding:
     place, column = row.get("index"), row.get("column")
-    is_row = isinstance(place, int | float) and place == place and "case_id" in table
-    name = str(table["case_id"].iloc[int(place)]) if is_row else "data set"  # type: ignore[arg-type]
+    name = "data set"
+    if isinstance(place, int) and "case_id" in table:
+        name = str(table["case_id"].iloc[place])
     return Finding(
         case=name,
         check="manifest",
         severity=Severity.refuse,
         expected=f"{column}: {row.get('check')}",
         found=str(row.get("failure_case")),
-        remedy="see the other findings on the case; else run `dvc repro -f ingest_data`, which writes the "
-        "manifest",
+        remedy="see the other findings on the case; else run `dvc repro -f ingest_data`, which "
+        "writes the manifest",
     )

@@ -1,8 +1,8 @@
 """Read NIfTI files so that nothing is repaired in silence.
 
-nibabel mends a faulty header as it loads (a spacing of 0 becomes 1), so the header's own bytes are parsed here.
-The affine follows one rule, for images and labels alike: the sform if its code is above 0, else the qform if
-its code is above 0, else the spacing alone.
+nibabel mends a faulty header as it loads (a spacing of 0 becomes 1), so the header's own bytes are
+parsed here. The affine follows one rule, for images and labels alike: the sform if its code is
+above 0, else the qform if its code is above 0, else the spacing alone.
 """
 
 import gzip
@@ -14,6 +14,7 @@ from typing import Any
 
 import nibabel
 import numpy as np
+from nibabel.spatialimages import HeaderDataError
 from numpy.typing import NDArray
 
 from stages.contract import InputError
@@ -40,10 +41,11 @@ class Raster:
 
 
 def read_nifti(path: Path) -> Raster:
-    """Read one `.nii` or `.nii.gz` file of two to four axes; trailing axes of size 1 are dropped beyond three.
+    """Read one `.nii` or `.nii.gz` file; trailing axes of size 1 are dropped beyond three.
 
     Raises:
-        InputError: the file is missing, cut short, not what its name says, or holds no plain numbers.
+        InputError: the file is missing, cut short, not what its name says, or holds no plain
+        numbers.
     """
     content = _read_bytes(path)
     header = _parse_header(content, path)
@@ -59,6 +61,8 @@ def read_nifti(path: Path) -> Raster:
     while voxels.ndim > 3 and voxels.shape[-1] == 1:
         voxels = voxels[..., 0]
     affine = choose_affine(header)
+    if not np.isfinite(affine).all():
+        raise InputError(f"{path}: expected a finite affine, found {affine.tolist()}")
     return Raster(
         voxels=voxels,
         dtype=str(dtype),
@@ -118,7 +122,7 @@ def _parse_header(content: bytes, path: Path) -> Any:
         header = kind(head[: kind.template_dtype.itemsize], check=False)
         header.get_data_dtype()
         shape = header.get_data_shape()
-    except (nibabel.spatialimages.HeaderDataError, ValueError, KeyError) as error:
+    except (HeaderDataError, ValueError, KeyError) as error:
         raise InputError(f"{path}: the NIfTI header is damaged ({error})") from error
     if not shape or min(shape) < 1:
         raise InputError(
@@ -139,7 +143,7 @@ def _choose_spacing(header: Any, affine: NDArray[np.float64], num_axes: int) -> 
 def _read_qform(header: Any) -> NDArray[np.float64] | None:
     try:
         return np.asarray(header.get_qform(), np.float64)
-    except (nibabel.spatialimages.HeaderDataError, ValueError):
+    except (HeaderDataError, ValueError):
         return None
 
 

@@ -32,7 +32,7 @@ class PatientOf:
 
 
 def find_patient(case_id: str, pattern: str, table: PatientTable | None) -> PatientOf:
-    """The pattern's first group where it matches the start of the name, else the table's word, else the case."""
+    """The pattern's first group where it matches, else the table's word, else the case itself."""
     stated = table.patients.get(case_id) if table is not None else None
     match = re.match(pattern, case_id)
     if match is not None and match.group(1):
@@ -43,7 +43,7 @@ def find_patient(case_id: str, pattern: str, table: PatientTable | None) -> Pati
 
 
 def read_patient_table(source: Path) -> PatientTable | None:
-    """Read `cases.csv` or `index.csv` with a column of cases and one of patients; None where there is none.
+    """Read `cases.csv` or `index.csv` with columns of cases and patients; None without one.
 
     Raises:
         InputError: the table is not readable text.

@@ -1,8 +1,8 @@
 """A deterministic 3-D lesion phantom: one patient, at any number of voxels, with the same anatomy.
 
-Everything is placed in millimetres from the centre of the field of view; only the noise is drawn voxel by
-voxel. The image stands for a skull-stripped FLAIR: 0 outside the brain, whole numbers of at least 1 inside,
-white matter around 1000, lesions brighter.
+Everything is placed in millimetres from the centre of the field of view; only the noise is drawn
+voxel by voxel. The image stands for a skull-stripped FLAIR: 0 outside the brain, whole numbers of
+at least 1 inside, white matter around 1000, lesions brighter.
 """
 
 from collections.abc import Sequence
@@ -33,10 +33,10 @@ class Patient:
 def make_phantom(
     recipe: PhantomRecipe, patient_index: int, shape: Sequence[int] | None = None
 ) -> tuple[Volume, NDArray[np.uint8]]:
-    """Image (1, *shape) and label (*shape) in {0, 1} of one patient; `shape` is the recipe's by default.
+    """Image (1, *shape) and label (*shape) in {0, 1}; `shape` is the recipe's by default.
 
-    A function of the recipe's seed, the index and the shape alone. Between shapes the anatomy and the lesions
-    stay where they are, the noise does not.
+    A function of the recipe's seed, the index and the shape alone. Between shapes the anatomy and
+    the lesions stay where they are, the noise does not.
 
     Raises:
         ValueError: the index is negative or the shape has not three axes.
@@ -76,7 +76,7 @@ def make_patient(recipe: PhantomRecipe, patient_index: int) -> Patient:
 
 
 def _voxel_centres(extent_mm: Sequence[float], shape: Sequence[int]) -> tuple[Volume, ...]:
-    """Coordinates in mm along each axis, shaped to broadcast to the volume; the centre of the field is 0."""
+    """Coordinates in mm along each axis, 0 in the middle, shaped to broadcast to the volume."""
     return tuple(
         (((np.arange(n) + 0.5) / n - 0.5) * extent)
         .astype(np.float32)
@@ -86,7 +86,7 @@ def _voxel_centres(extent_mm: Sequence[float], shape: Sequence[int]) -> tuple[Vo
 
 
 def _bias_field(bias: Sequence[float], recipe: PhantomRecipe, axes: Sequence[Volume]) -> Volume:
-    """Smooth factor around 1: a product of one parabola an axis, bounded by the recipe's strength."""
+    """Smooth factor around 1, a product of one parabola an axis, within the recipe's strength."""
     x, y, z = (a / np.float32(e) * 2 for a, e in zip(axes, recipe.field_of_view_mm, strict=True))
     strength = recipe.bias_field / 3
     factors = [

@@ -23,7 +23,7 @@ _PREFIX = "patient"
 
 
 def write_phantom_folder(recipe: PhantomRecipe, target: Path) -> None:
-    """Write `imagesTr`, `labelsTr`, `dataset.json` and `recipe.yaml`; equal recipes give equal bytes."""
+    """Write `imagesTr`, `labelsTr`, `dataset.json`, `recipe.yaml`; equal recipes, equal bytes."""
     for name in ("imagesTr", "labelsTr"):
         (target / name).mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
@@ -66,5 +66,6 @@ def _write_nifti(
 ) -> None:
     image = nibabel.Nifti1Image(voxels, affine)
     image.header.set_xyzt_units("mm")
-    # No time stamp, so that equal voxels are equal files; level 1 is several times faster than the default.
+    # No time stamp, so that equal voxels are equal files; level 1 is several times faster than the
+    # default.
     path.write_bytes(gzip.compress(image.to_bytes(), compresslevel=1, mtime=0))

@@ -1,4 +1,4 @@
-"""The phantom's lesions: irregular blobs, many small and a few large, each with its own contrast."""
+"""The phantom's lesions: irregular blobs, many small and a few large, each of its own contrast."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

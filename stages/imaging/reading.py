@@ -36,7 +36,8 @@ def read_case(
     """Image (C, *spatial) and label (*spatial) of a case, in the axis order of its files.
 
     Raises:
-        InputError: a file is missing or unreadable, shapes differ, or a label is not a whole number.
+        InputError: a file is missing or unreadable, shapes differ, or a label is not a whole
+        number.
     """
     image = stack_channels([read_raster(path) for path in case.images], case.channel_axis)
     label = round_label(read_raster(case.label).voxels, case.label)
@@ -55,12 +56,14 @@ def stack_channels(rasters: list[Raster], channel_axis: int | None) -> NDArray[n
         InputError: the channels' shapes differ.
     """
     voxels = [raster.voxels for raster in rasters]
-    if channel_axis is not None:
-        return np.ascontiguousarray(np.moveaxis(voxels[0], channel_axis, 0), np.float32)
     shapes = [v.shape for v in voxels]
     if len(set(shapes)) > 1:
         raise InputError(f"expected channels of one shape, found {[list(s) for s in shapes]}")
-    return np.stack([np.ascontiguousarray(v, np.float32) for v in voxels])
+    # A float64 beyond float32 becomes infinite, which the checks then report.
+    with np.errstate(over="ignore"):
+        if channel_axis is not None:
+            return np.ascontiguousarray(np.moveaxis(voxels[0], channel_axis, 0), np.float32)
+        return np.stack([np.ascontiguousarray(v, np.float32) for v in voxels])
 
 
 def round_label(voxels: NDArray[Any], path: str) -> NDArray[np.int64]:
@@ -81,8 +84,8 @@ def round_label(voxels: NDArray[Any], path: str) -> NDArray[np.int64]:
     if far.any():
         examples = ", ".join(f"{value:g}" for value in np.unique(voxels[far])[:5])
         raise InputError(
-            f"{path}: expected whole numbers as label values, found {int(far.sum())} voxels such as "
-            f"{examples}; an image, or a label resampled by interpolation?"
+            f"{path}: expected whole numbers as label values, found {int(far.sum())} voxels such "
+            f"as {examples}; an image, or a label resampled by interpolation?"
         )
     return np.ascontiguousarray(whole, np.int64)
 

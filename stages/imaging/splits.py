@@ -10,10 +10,10 @@ Split = Literal["train", "validation", "test"]
 def split_patients(
     patients: Iterable[str], validation_fraction: float, test_fraction: float, seed: int
 ) -> dict[str, Split]:
-    """The split of each patient; a function of the set of patients and the seed, whatever their order.
+    """The split of each patient; a function of the set of patients and the seed alone.
 
-    Every split that is asked for has a patient as far as they reach: training comes first, then validation,
-    then test. With two patients there is no test, with one there is training alone.
+    Every split that is asked for has a patient as far as they reach: training comes first, then
+    validation, then test. With two patients there is no test, with one there is training alone.
     """
     ordered = sorted(set(patients), key=lambda patient: _rank(patient, seed))
     num_validation = _share(len(ordered), validation_fraction, num_left=len(ordered) - 1)

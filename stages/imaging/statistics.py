@@ -35,7 +35,7 @@ def describe_channel(name: str, voxels: NDArray[np.float32]) -> ChannelFacts:
 def describe_label(
     stored: NDArray[Any], rounded: NDArray[np.int64], mapped: NDArray[np.int64]
 ) -> LabelFacts:
-    """Values as rounded and lesions as mapped: components of the foreground, neighbours across corners too."""
+    """Values as rounded, lesions as mapped: components of the foreground, full connectivity."""
     values, counts = np.unique(rounded, return_counts=True)
     rounding = float(np.abs(stored - rounded).max(initial=0)) if stored.dtype.kind == "f" else 0.0
     sizes = lesion_sizes(mapped)

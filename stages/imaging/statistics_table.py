@@ -1,4 +1,4 @@
-"""The table of per-case statistics that the expectations in `data/expectations/cases.json` speak of."""
+"""The table of per-case statistics, of which `data/expectations/cases.json` speaks."""
 
 from typing import TYPE_CHECKING
 

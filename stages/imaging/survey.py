@@ -29,9 +29,11 @@ def survey(source: Path, data: Data, kind: SourceKind | None = None) -> DataSetF
     names = layout.description.channel_names
     examine = partial(examine_case, channel_names=names, label_map=data.label_map)
     cases = _map_cases(examine, planned)
-    if all(case.fault is not None for case in cases):
-        faults = "\n".join(f"  {case.case_id}: {case.fault}" for case in cases[:5])
-        raise InputError(f"{source}: expected readable cases, none of {len(cases)} is:\n{faults}")
+    if all(case.label_facts is None for case in cases):
+        faults = "\n".join(f"  {case.case_id}: {case.fault or 'no label'}" for case in cases[:5])
+        raise InputError(
+            f"{source}: expected readable cases with labels, none of {len(cases)} is:\n{faults}"
+        )
     label_map = data.label_map or {}
     return DataSetFacts(
         name=layout.description.name,
@@ -52,7 +54,8 @@ def survey(source: Path, data: Data, kind: SourceKind | None = None) -> DataSetF
 def _plan(layout: Layout, table: PatientTable | None, data: Data) -> list[CaseFacts]:
     """Cases with patient and split, before any is read.
 
-    `imagesTs` is the test split where it is labelled; the rest is then divided without a test split.
+    `imagesTs` is the test split where it is labelled; the rest is then divided without a test
+    split.
     """
     patients = {
         e.case_id: find_patient(e.case_id, data.patient_pattern, table) for e in layout.entries

@@ -1,9 +1,9 @@
-"""Worker's side: what a step costs with and without the exchange of gradients, and the exchange alone.
+"""Worker's side: a step with and without the exchange of gradients, and the exchange alone.
 
 A switch in the communication hook turns the exchange off, so that one and the same wrapped network
-gives both times. Without it a worker's step is compute alone: what the slowest takes longer than the
-others is skew, and what a step with the exchange takes longer than the slowest is communication that
-nothing hides. (Summing a profiler's communication events counts waiting and compute with it.)
+gives both times. Without it a worker's step is compute alone: what the slowest takes longer than
+the others is skew, and what a step with the exchange takes longer than the slowest is communication
+that nothing hides. (A profiler's communication events hold waiting and compute as well.)
 """
 
 import time
@@ -34,7 +34,10 @@ class Switch:
     """Milliseconds after the start at which each was ready, and its bytes."""
 
 
-def exchange_hook(state: Switch, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+def exchange_hook(
+    state: Switch,
+    bucket: dist.GradBucket,  # type: ignore[name-defined]  # DDP checks name and annotation
+) -> torch.futures.Future[torch.Tensor]:
     """Note the bucket; average it over the workers unless the switch is off."""
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
@@ -42,7 +45,7 @@ def exchange_hook(state: Switch, bucket: dist.GradBucket) -> torch.futures.Futur
     ready_ms = (time.perf_counter() - state.started) * 1e3
     state.buckets.append((ready_ms, buffer.numel() * buffer.element_size()))
     if state.is_on:
-        return allreduce_hook(dist.group.WORLD, bucket)
+        return allreduce_hook(dist.group.WORLD, bucket)  # type: ignore[arg-type]
     devices = [buffer.device] if buffer.is_cuda else []
     done: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
     done.set_result(buffer)
@@ -59,8 +62,8 @@ def measure_exchange(
         take_step: one training step, given its index.
 
     Returns:
-        "alone_ms" and "together_ms" (pairs, workers), "bucket_bytes", "bucket_ready_ms" (the slowest
-        worker's, without exchange) and "collective_us" by bytes, the slowest worker's median.
+        "alone_ms" and "together_ms" (pairs, workers), "bucket_bytes", "bucket_ready_ms" (the
+        slowest worker's, without exchange), "collective_us" by bytes (the slowest worker's median).
     """
     switch = Switch()
     network.register_comm_hook(switch, exchange_hook)

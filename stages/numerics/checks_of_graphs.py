@@ -83,11 +83,11 @@ def check_exported(subject: Subject) -> NumericsCheck:
     return passed("exported", len(cases), "the same result after reload")
 
 
-class _Listener(TorchDispatchMode):
+class _Listener(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Keeps the calls of the named operators."""
 
     def __init__(self, names: set[str]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.names = names
         self.calls: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
 

@@ -67,7 +67,8 @@ def check_gradient(subject: Subject) -> NumericsCheck:
         first = args[0].double().requires_grad_()
         try:
             torch.autograd.gradcheck(
-                lambda x, a=args, k=kwargs: subject.operator.custom(x, *a[1:], **k), (first,)
+                lambda *given, named=kwargs: subject.operator.custom(*given, **named),
+                (first, *args[1:]),
             )
         except (RuntimeError, ValueError) as error:  # GradcheckError is a RuntimeError
             return failed(name, count, f"{case}: {' '.join(str(error).split())[:300]}")
@@ -78,10 +79,7 @@ def check_empty(subject: Subject) -> NumericsCheck:
     """An input without elements gives what the reference gives, or is refused by both."""
     count = 0
     for case, inputs in subject.some_cases(3):
-        shape = first_tensor(inputs).shape
-        empty = map_tensors(
-            lambda t, s=shape: t[..., :0] if t.shape == s and t.dim() else t, inputs
-        )
+        empty = _without_elements(inputs)
         try:
             truth = subject.truth(empty)
         except Exception:  # a reference may refuse it in its own way
@@ -106,8 +104,20 @@ def _in_every_dtype(subject: Subject, case: Inputs) -> list[Inputs]:
         dtype: torch.dtype = getattr(torch, name)
         if dtype == first.dtype or not (dtype.is_floating_point or bool(first.isfinite().all())):
             continue
-        inputs.append(map_tensors(lambda t, d=dtype: t.to(d) if t is first else t, case))
+        inputs.append(_with_dtype(case, first, dtype))
     return inputs
+
+
+def _with_dtype(inputs: Inputs, first: torch.Tensor, dtype: torch.dtype) -> Inputs:
+    changed: Inputs = map_tensors(lambda t: t.to(dtype) if t is first else t, inputs)
+    return changed
+
+
+def _without_elements(inputs: Inputs) -> Inputs:
+    """The last axis of the first tensor, and of those of its shape, cut to nothing."""
+    shape = first_tensor(inputs).shape
+    cut: Inputs = map_tensors(lambda t: t[..., :0] if t.shape == shape and t.dim() else t, inputs)
+    return cut
 
 
 def _check_claims_no_gradient(subject: Subject, name: str) -> NumericsCheck:

@@ -90,6 +90,28 @@ def check_correctness(
     return Correctness(True, known(largest, num_samples=len(truths)), detail)
 
 
+def find_right_implementation(
+    operator: OperatorFolder, truths: Sequence[Truth], device: str, time_limit_s: float = 12.0
+) -> Implementation:
+    """The first that is right, of the libraries, then the compositions; the reference if none is.
+
+    A library without a gradient is passed over where the operator has one.
+    """
+    for library in operator.libraries:
+        if operator.spec.is_differentiable and not library.is_differentiable:
+            continue
+        try:
+            adapter = library.load()
+        except ImportError:
+            continue
+        if check_correctness(adapter, operator, truths, device, time_limit_s).is_right:
+            return adapter
+    for composition in operator.compositions:
+        if check_correctness(composition.call, operator, truths, device, time_limit_s).is_right:
+            return composition.call
+    return operator.reference
+
+
 def is_differentiable(implementation: Implementation, truths: Sequence[Truth], device: str) -> bool:
     """Whether a finite gradient reaches the first argument, on the smallest case that has voxels."""
     for truth in truths:

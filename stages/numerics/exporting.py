@@ -14,8 +14,14 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from kernels.operator import Tolerance
 from stages.numerics.comparison import Inputs, compare
+from stages.numerics.comparison import tensors as find_tensors
 
 Implementation = Callable[..., Any]
+WHOLE_GRAPH = Tolerance(
+    absolute=1e-4,
+    relative=1e-4,
+    reason="the same float32 operators in the same order, but the tracer may decompose some",
+)
 
 
 @dataclass(frozen=True)
@@ -70,10 +76,24 @@ def check_export(implementation: Implementation, inputs: Inputs, tolerance: Tole
 def export_and_reload(module: nn.Module, tensors: tuple[torch.Tensor, ...]) -> nn.Module:
     """The module as a deployment would get it: exported, written, read, and made callable again."""
     file = io.BytesIO()
-    torch.export.save(torch.export.export(module, tensors), file)
-    file.seek(0)
-    reloaded: nn.Module = torch.export.load(file).module()
+    with _quietly():
+        torch.export.save(torch.export.export(module, tensors), file)
+        file.seek(0)
+        reloaded: nn.Module = torch.export.load(file).module()
     return reloaded
+
+
+def find_graph_difference(exported: Any, eager: Any) -> str | None:
+    """What a whole graph returns otherwise after export, beyond single precision; None if nothing."""
+    return compare(exported, eager, WHOLE_GRAPH).detail or None
+
+
+def export_call(implementation: Implementation, inputs: Inputs) -> Implementation:
+    """The implementation as an exported graph runs it, for tensors of these shapes."""
+    module = CallModule(implementation, inputs)
+    with torch.no_grad():
+        reloaded = export_and_reload(module, module.tensors)
+    return lambda *args, **kwargs: reloaded(*find_tensors((args, kwargs)))
 
 
 @contextlib.contextmanager

@@ -91,11 +91,6 @@ def representative(truths: Sequence[Truth], like: torch.Tensor) -> Truth:
 def _most_alike(truths: Sequence[Truth], like: torch.Tensor) -> list[Truth]:
     moderate = [t for t in truths if 2 <= first_tensor(t.inputs).numel() <= EXPORT_CASE_ELEMENTS]
     candidates = moderate or list(truths)
-    for is_alike in (
-        lambda tensor: tensor.dim() == like.dim() and tensor.dtype == like.dtype,
-        lambda tensor: tensor.dim() == like.dim(),
-    ):
-        alike = [truth for truth in candidates if is_alike(first_tensor(truth.inputs))]
-        if alike:
-            return alike
-    return candidates
+    alike = [t for t in candidates if first_tensor(t.inputs).dim() == like.dim()]
+    same = [t for t in alike if first_tensor(t.inputs).dtype == like.dtype]
+    return same or alike or candidates

@@ -12,17 +12,13 @@ from stages.contract import NumericsCheck
 from stages.numerics.battery import CHECKS
 from stages.numerics.subject import failed
 
-CHECK_LIMIT_S = 60.0
-"""Each takes a few seconds on a quiet machine of two cores."""
-BATTERY_LIMIT_S = 300.0
-
 
 def examine(
     folder: Path,
     library: Path | None,
     device: str,
-    check_limit_s: float = CHECK_LIMIT_S,
-    battery_limit_s: float = BATTERY_LIMIT_S,
+    check_limit_s: float,
+    battery_limit_s: float,
 ) -> tuple[NumericsCheck, ...]:
     """All checks, in their order; one that was not reached has not passed, and says why."""
     with tempfile.TemporaryDirectory(prefix="breakeven-numerics-") as scratch:

@@ -50,9 +50,9 @@ def make_points(
     """Points for 1 to `max_workers` here, then on the stated network.
 
     Here, workers share the machine's cores: N workers on 1/N of the batch each are taken to compute
-    for as long as two on half of it each. With `num_devices`, each has a GPU of its own instead, and
-    there are no more of them. On the network each worker has a machine like this one to itself, and its
-    compute is that measured here for its part of the batch.
+    for as long as two on half of it each. With `num_devices`, each has a GPU of its own instead,
+    and there are no more of them. On the network each worker has a machine like this one to itself;
+    its compute is that measured here for its part of the batch.
     """
     counts = worker_counts(max_workers)
     here = [_point_here(measured, job, n, num_devices) for n in counts]
@@ -72,10 +72,11 @@ def _point_here(
     if num_workers == 2:
         speedup = measured.two_workers_speedup
         return _point(job, 2, HERE, True, measured.two_workers_ms, speedup)
-    profile = measured.profile
-    if num_devices is not None:
+    if num_devices is None:  # the profile is that of the slower worker: its skew is in it
+        step = forecast_step_ms(measured.profile, num_workers, measured.link)
+    else:
         profile = _scaled_profile(measured, job, num_workers)
-    step = forecast_step_ms(profile, num_workers, measured.link, measured.skew_ms)
+        step = forecast_step_ms(profile, num_workers, measured.link, measured.skew_ms)
     return _forecast_point(measured, job, num_workers, HERE, step)
 
 
@@ -142,9 +143,7 @@ def _unknown_point(num_workers: int, where: str, reason: Figure) -> ScalingPoint
 
 
 def _cannot_split(job: Job, num_workers: int) -> Figure:
-    return unknown(
-        f"a global batch of {job.batch_size} cannot be split over {num_workers} workers"
-    )
+    return unknown(f"a global batch of {job.batch_size} cannot be split over {num_workers} workers")
 
 
 def _scale(figure: Figure, factor: float) -> Figure:

@@ -1,7 +1,6 @@
 """From a trained model to a stage's result."""
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from stages.training.curve import Row
 from stages.training.intervals import mean_over_patients, median_of
 
 WEIGHTS = "weights.pt"
+NUM_TOLD_METRICS = 3
 NUM_WARM_UP_STEPS = 2
 """The first steps of a process read the data and set up memory: they are no measure of a step."""
 
@@ -21,10 +21,8 @@ def save_weights(model: nn.Module, folder: Path) -> str:
     """Keep the weights, on the CPU, as `weights.pt`; the file's name."""
     weights = {name: values.detach().cpu() for name, values in model.state_dict().items()}
     folder.mkdir(parents=True, exist_ok=True)
-    handle, unfinished = tempfile.mkstemp(dir=folder, prefix=".unfinished-")
-    os.close(handle)
+    unfinished = folder / f"unfinished-{WEIGHTS}"
     torch.save(weights, unfinished)
-    os.chmod(unfinished, 0o644)
     os.replace(unfinished, folder / WEIGHTS)
     return WEIGHTS
 
@@ -69,10 +67,10 @@ def measured_efficiency(alone_ms: Figure, together_ms: Figure, num_workers: int)
 
 
 def describe(validation: Mapping[str, Figure]) -> str:
-    """The metrics for a person, such as "dice 0.71, lesion_f1 0.65"."""
+    """The first metrics for a person, such as "dice 0.71, lesion_f1 0.65"."""
     told = [
         f"{name} {figure.value:.3f}"
         for name, figure in validation.items()
         if figure.value is not None
     ]
-    return ", ".join(told) or "no validation cases"
+    return ", ".join(told[:NUM_TOLD_METRICS]) or "no metric"

@@ -1,4 +1,4 @@
-"""A workspace whose stages are real to DVC, Prefect and MLflow, and whose work is a table of verdicts."""
+"""A workspace whose stages are real to DVC, Prefect and MLflow; their work is a table."""
 
 import os
 import subprocess
@@ -59,16 +59,33 @@ class FakeWorkspace:
         )
 
 
-@pytest.fixture
-def fake_workspace(tmp_path: Path) -> FakeWorkspace:
-    """A fresh one, with every stage at its default verdict: build, embed, train on one machine."""
+def make_fake_workspace(path: Path) -> FakeWorkspace:
+    """Every stage at its default verdict: build, embed, train on one machine."""
     from flows.workspace import create_if_absent
 
-    path = tmp_path / "workspace"
     create_if_absent(path)
     (path / "dvc.yaml").write_text(yaml.safe_dump(fake_pipeline(), sort_keys=False), "utf-8")
     workspace = FakeWorkspace(path)
     workspace.set_table({})
+    return workspace
+
+
+@pytest.fixture
+def fake_workspace(tmp_path: Path) -> FakeWorkspace:
+    """A fresh one."""
+    return make_fake_workspace(tmp_path / "workspace")
+
+
+@pytest.fixture(scope="session")
+def finished(prefect_api: None, tmp_path_factory: pytest.TempPathFactory) -> FakeWorkspace:
+    """One in which the flow came to its end twice; for reading only."""
+    from flows.decide import decide
+
+    workspace = make_fake_workspace(tmp_path_factory.mktemp("finished") / "é 50% done")
+    before = Path.cwd()
+    decide(workspace=str(workspace.path))
+    decide(workspace=str(workspace.path))
+    os.chdir(before)
     return workspace
 
 

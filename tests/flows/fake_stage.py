@@ -1,7 +1,7 @@
 """A stage's process with a result from a table: `python fake_stage.py STAGE`, in a workspace.
 
-Not a test. It goes through the real contract (`execute`, results, marks); only the work is missing. The table,
-`table.yaml`, holds for each stage its `next`, and optionally `verdict`, `act` and `pause_s`.
+Not a test. It goes through the real contract (`execute`, results, marks); only the work is missing.
+The table, `table.yaml`, holds for each stage its `next`, and optionally `verdict` and `act`.
 """
 
 import hashlib
@@ -67,7 +67,7 @@ DEFAULT_NEXT = {
     Stage.train_distributed: "produce_model",
     Stage.produce_model: "record_decision",
 }
-WRAP = '''
+WRAP = """
 import numpy
 import mlflow
 from mlflow.models import set_model
@@ -84,7 +84,7 @@ class Doubling(PythonModel):
 
 
 set_model(Doubling())
-'''
+"""
 
 
 def work(stage: Stage, entry: dict[str, Any]) -> Result:
@@ -103,7 +103,8 @@ def work(stage: Stage, entry: dict[str, Any]) -> Result:
         raise InputError("expected 3 axes in case_7, got 4\n  remedy: split it by time")
     following = entry.get("next", DEFAULT_NEXT.get(stage))
     return RESULTS[stage](
-        {"stage": stage, "next": following, "reason": f"table says so, {entry.get('note', '')}"}, entry
+        {"stage": stage, "next": following, "reason": f"table says so, {entry.get('note', '')}"},
+        entry,
     )
 
 

@@ -211,6 +211,13 @@ def test_volumes_of_3x4x4(call: Implementation) -> None:
         assert torch.equal(call(mask, connectivity), by_scipy(mask, connectivity))
 
 
+@every_call
+def test_fewer_voxels_than_a_word_with_a_stride(call: Implementation) -> None:
+    """One voxel cut from a longer line keeps its stride; nothing may rely on that stride."""
+    assert call(torch.tensor([True, False])[::2][:1]).tolist() == [1]
+    assert call(torch.tensor([True, False])[1::2]).tolist() == [0]
+
+
 def test_pooling_is_exact_beyond_2_to_the_24_voxels() -> None:
     """Neighbours whose identifiers float32 cannot tell apart are still one component."""
     mask = torch.zeros(by_pooling.FLOAT32_EXACT_LIMIT + 8, dtype=torch.bool)

@@ -1,0 +1,45 @@
+"""Targets of the product against what the model reached."""
+
+from collections.abc import Sequence
+
+from stages.contract import Figure, ModelVerdict, Target, known, unknown
+from stages.reporting.wording import number, say
+
+
+def at_least(name: str, wanted: float, reached: Figure, unit: str = "") -> Target:
+    """A figure that should be high; reached exactly is met, unknown is neither."""
+    return _target(name, wanted, reached, unit, is_better_above=True)
+
+
+def at_most(name: str, wanted: float, reached: Figure, unit: str) -> Target:
+    """A figure that should be low; reached exactly is met, unknown is neither."""
+    return _target(name, wanted, reached, unit, is_better_above=False)
+
+
+def judge(targets: Sequence[Target]) -> ModelVerdict:
+    """Met only if every target is known to be met."""
+    is_met = all(target.is_met is True for target in targets)
+    return ModelVerdict.met if is_met else ModelVerdict.missed
+
+
+def tell(targets: Sequence[Target]) -> str:
+    """Each target in a few words."""
+    marks = {True: "met", False: "missed", None: "not known"}
+    parts = [
+        f"{target.name} {say(target.reached, target.unit, with_interval=False)} of "
+        f"{number(target.wanted)} {target.unit}".rstrip()
+        + f" ({marks[target.is_met]})"
+        for target in targets
+    ]
+    return ", ".join(parts)
+
+
+def _target(name: str, wanted: float, reached: Figure, unit: str, is_better_above: bool) -> Target:
+    if reached.value is None:
+        is_met, difference = None, unknown(reached.reason or "not measured")
+    else:
+        is_met = reached.value >= wanted if is_better_above else reached.value <= wanted
+        difference = known(reached.value - wanted)
+    return Target(
+        name=name, wanted=wanted, reached=reached, unit=unit, is_met=is_met, difference=difference
+    )

@@ -1,0 +1,80 @@
+"""D: is the operator right, in values, gradients, layouts, determinism and memory?"""
+
+from stages.contract import (
+    NumericsCheck,
+    NumericsResult,
+    NumericsVerdict,
+    PilotResult,
+    Settings,
+    Stage,
+    SupportResult,
+    built_library,
+    execute,
+    open_chosen,
+    read,
+    read_if_taken,
+)
+
+CHECK_LIMIT_S = 60.0
+"""A check takes a few seconds on a quiet machine of two cores."""
+BATTERY_LIMIT_S = 300.0
+
+
+def validate_numerics(
+    settings: Settings,
+    check_limit_s: float = CHECK_LIMIT_S,
+    battery_limit_s: float = BATTERY_LIMIT_S,
+) -> NumericsResult:
+    """Run the battery, in processes of its own; accepted only if every check passed."""
+    from stages.numerics.supervise import examine
+
+    operator = open_chosen(settings.algorithm.operator)
+    pilot = read_if_taken(Stage.pilot_accuracy, PilotResult)
+    standard = (pilot or read(Stage.check_support, SupportResult)).implementation
+    checks = examine(
+        operator.path,
+        built_library(operator),
+        settings.infrastructure.device,
+        check_limit_s,
+        battery_limit_s,
+    )
+    faults = [check for check in checks if not check.passed]
+    if faults:
+        verdict, following, reason = NumericsVerdict.rejected, Stage.probe_budget, _say_no(faults)
+        reason += f" {standard.rung} {standard.name} is carried on with.".capitalize()
+    else:
+        verdict, following = NumericsVerdict.accepted, Stage.embed_operator
+        reason = _say_yes(operator.spec.name, checks)
+    return NumericsResult(
+        stage=Stage.validate_numerics,
+        next=following,
+        reason=reason,
+        verdict=verdict,
+        checks=checks,
+        implementation=standard,
+    )
+
+
+def _say_no(faults: list[NumericsCheck]) -> str:
+    first = faults[0]
+    others = f" ({len(faults) - 1} more failed)" if len(faults) > 1 else ""
+    return f"Rejected by the check of {first.name}: {first.detail}{others}."
+
+
+def _say_yes(operator: str, checks: tuple[NumericsCheck, ...]) -> str:
+    values = checks[0]
+    error = values.largest_error.value
+    largest = "" if error is None else f", largest error {error:.2g}"
+    return (
+        f"{operator} passed all {len(checks)} checks; values on {values.num_cases} inputs against the "
+        f"float64 reference{largest}."
+    )
+
+
+def main() -> None:
+    """Run as `python -m stages.validate_numerics`."""
+    execute(Stage.validate_numerics, validate_numerics)
+
+
+if __name__ == "__main__":
+    main()

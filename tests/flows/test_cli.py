@@ -1,0 +1,77 @@
+"""The command line, as a process of its own."""
+
+import subprocess
+import sys
+
+from conftest import FakeWorkspace
+
+from flows.dvc import child_environment
+
+
+def test_help_imports_none_of_the_heavy_tools() -> None:
+    """`breakeven --help` answers without Prefect, MLflow, torch or DVC."""
+    script = (
+        "import sys; sys.argv = ['breakeven', '--help']\n"
+        "from flows.cli import app\n"
+        "try: app()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'prefect', 'mlflow', 'torch', 'dvc', 'pandas', 'monai'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    for command in ("run", "report", "check-data", "collect", "schedule", "ui"):
+        assert command in ended.stdout
+
+
+def test_run_says_changes_verdict_and_places(fake_workspace: FakeWorkspace) -> None:
+    """Without a terminal: plain lines, the change, the last screen; `report` shows it again."""
+    ended = fake_workspace.breakeven("run", "-S", "training.seed=3")
+    assert ended.returncode == 0, ended.stderr
+    assert "params.yaml: training.seed: 0 -> 3" in ended.stdout
+    assert "check_support     executed" in ended.stdout
+    assert "\x1b[" not in ended.stdout
+    last = ended.stdout[ended.stdout.index("Build it") :]
+    assert "verdict  build (distance_transform)" in last
+    assert "lesion_segmentation version 1, champion" in last
+    assert str(fake_workspace.path / "reports/record_decision/decision.html") in last
+    assert "breakeven ui" in last
+    again = fake_workspace.breakeven("report")
+    assert again.returncode == 0
+    assert "verdict  build (distance_transform)" in again.stdout
+
+
+def test_fresh_executes_every_stage(fake_workspace: FakeWorkspace) -> None:
+    """--fresh ignores the cache, the run cache included."""
+    fake_workspace.dvc("repro")
+    ended = fake_workspace.breakeven("run", "--fresh")
+    assert ended.returncode == 0, ended.stderr
+    assert " cached " not in ended.stdout
+    assert ended.stdout.count(" executed ") == 11
+
+
+def test_bad_input_is_one_message_and_status_2(fake_workspace: FakeWorkspace) -> None:
+    """No traceback, nothing started."""
+    ended = fake_workspace.breakeven("run", "-S", "training.seed=x")
+    assert ended.returncode == 2
+    assert "training.seed should be a valid integer" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (fake_workspace.path / "reports").exists()
+    without = fake_workspace.breakeven("report")
+    assert without.returncode == 2
+    assert "start with `breakeven run`" in without.stderr
+
+
+def test_failed_stage_is_one_message_and_status_1(fake_workspace: FakeWorkspace) -> None:
+    """The crash of a stage is said once, without our own traceback around it."""
+    fake_workspace.set_table({"ingest_data": {"act": "segfault"}})
+    ended = fake_workspace.breakeven("run")
+    assert ended.returncode == 1
+    assert "SIGSEGV" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,118 @@
+"""The flow and DVC can never take different ways."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from conftest import FakeWorkspace
+
+from flows.decide import decide, take_path
+from flows.dvc import CLONE
+from flows.tracking import open_store
+from stages.contract import ROUTES, Result, Stage, execute, read_raw
+
+COMBINATIONS = [dict(zip(ROUTES, choice, strict=True)) for choice in product(*ROUTES.values())]
+
+
+def taken() -> set[Stage]:
+    """The stages of the current folder that were taken."""
+    return {stage for stage in Stage if read_raw(stage)["status"] == "done"}
+
+
+def in_dvc_order() -> list[Stage]:
+    """The stages as `dvc repro` runs them: each after those that it depends on."""
+    pipeline = yaml.safe_load((CLONE / "dvc.yaml").read_text("utf-8"))["stages"]
+    order: list[Stage] = []
+    while len(order) < len(pipeline):
+        for name, stage in pipeline.items():
+            needed = {
+                dep.split("/")[1] for dep in stage.get("deps", ()) if dep.startswith("reports/")
+            }
+            if name not in order and needed <= set(order):
+                order.append(Stage(name))
+    return order
+
+
+def test_every_combination_of_verdicts_gives_the_same_stages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The flow runs the stages that take themselves when DVC runs all in its order."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dvc.yaml").write_bytes((CLONE / "dvc.yaml").read_bytes())
+    (tmp_path / "params.yaml").write_bytes((CLONE / "params.yaml").read_bytes())
+    order = in_dvc_order()
+    assert len(COMBINATIONS) == 144
+    paths = set()
+    for following in COMBINATIONS:
+        for stage in order:
+            result = Result(stage=stage, next=following.get(stage), reason="chosen")
+            execute(stage, lambda settings, result=result: result)  # type: ignore[misc]
+        ran: list[Stage] = []
+
+        def run(stage: Stage, ran: list[Stage] = ran) -> Stage | None:
+            ran.append(stage)
+            named = read_raw(stage)["next"]
+            return None if named is None else Stage(named)
+
+        take_path(run)
+        assert {*ran, Stage.record_decision} == taken(), following
+        assert ran == sorted(ran, key=list(Stage).index), "forward only"
+        paths.add(tuple(ran))
+    assert len(paths) == 32
+
+
+@pytest.mark.slow
+def test_flow_and_bare_dvc_agree_while_the_verdicts_change(
+    prefect_api: None, inside: FakeWorkspace
+) -> None:
+    """After either, the other finds nothing to do, though results of another path lay there."""
+    routes: list[dict[str, dict[str, Any]]] = [
+        {},
+        {"check_support": {"next": "probe_budget"}, "probe_budget": {"next": "probe_scaling"}},
+        {
+            "check_support": {"next": "pilot_accuracy"},
+            "validate_numerics": {"next": "probe_budget"},
+            "probe_budget": {"next": "probe_scaling"},
+            "probe_scaling": {"next": "record_decision"},
+        },
+    ]
+    expected = [
+        {"build_operator", "validate_numerics", "embed_operator", "train_single", "produce_model"},
+        {"probe_scaling", "train_distributed", "produce_model"},
+        {"pilot_accuracy", "build_operator", "validate_numerics", "probe_scaling"},
+    ]
+    always = {
+        "environment",
+        "ingest_data",
+        "validate_data",
+        "check_support",
+        "probe_budget",
+        "record_decision",
+    }
+    for table, middle in zip(routes, expected, strict=True):
+        inside.set_table(table)
+        record = decide(workspace=str(inside.path))
+        assert taken() == always | middle
+        assert {*record.path, Stage.record_decision} == always | middle
+        assert ran_by(inside.dvc("repro")) <= {"environment"}
+        assert inside.dvc("status").split() == ["environment:", "always", "changed"]
+
+    inside.set_table(routes[1] | {"train_distributed": {"note": "anew"}})
+    assert "train_distributed" in ran_by(inside.dvc("repro"))
+    by_dvc = taken()
+    decide(workspace=str(inside.path))
+    assert taken() == by_dvc == always | expected[1]
+    store = open_store(inside.path)
+    parent = store.client.search_runs([store.experiment_id], "tags.`breakeven.level` = 'run'")[0]
+    executed = store.client.search_runs(
+        [store.experiment_id],
+        f"tags.`mlflow.parentRunId` = '{parent.info.run_id}' AND tags.`breakeven.cached` = 'false'",
+    )
+    assert [run.data.tags["breakeven.stage"] for run in executed] == ["environment"]
+
+
+def ran_by(output: str) -> set[str]:
+    """The stages that DVC says it ran."""
+    return {line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage ")}

@@ -1,0 +1,114 @@
+"""A workspace of its own: complete, apart from the clone, and watched file by file."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows.dvc import CLONE
+from flows.params_file import change_parameters
+from flows.pipeline import render_pipeline
+from flows.workspace import create_if_absent, find_workspace, prepare
+from stages.contract import InputError
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    path = tmp_path / "my work"
+    assert create_if_absent(path)
+    change_parameters(path)
+    return path
+
+
+def dependencies(workspace: Path, stage: str) -> list[str]:
+    pipeline = yaml.safe_load((workspace / "dvc.yaml").read_text("utf-8"))
+    return list(pipeline["stages"][stage]["deps"])
+
+
+def test_first_use_makes_it_under_git_and_dvc_and_touches_the_clone_nowhere(tmp_path: Path) -> None:
+    """Parameters, approvals and expectations are its own; a second use leaves all as it is."""
+
+    def clone_status() -> str:
+        return subprocess.run(
+            ["git", "-C", str(CLONE), "status", "--porcelain", "data", "params.yaml", "dvc.yaml"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    before = clone_status()
+    workspace = tmp_path / "w"
+    assert create_if_absent(workspace)
+    for name in (
+        "params.yaml",
+        "approvals.yaml",
+        ".gitignore",
+        ".dvcignore",
+        ".git",
+        ".dvc/config",
+    ):
+        assert (workspace / name).exists(), name
+    (workspace / "params.yaml").write_text("mine: true\n", "utf-8")
+    assert not create_if_absent(workspace)
+    assert (workspace / "params.yaml").read_text("utf-8") == "mine: true\n"
+    assert clone_status() == before
+
+
+def test_code_is_watched_file_by_file_in_the_clone(workspace: Path) -> None:
+    """A folder of code becomes its files, without byte code, once each; data stays as named."""
+    render_pipeline(workspace)
+    found = dependencies(workspace, "build_operator")
+    operator = CLONE / "kernels" / "distance_transform"
+    assert str(operator / "spec.py") in found
+    assert str(operator / "csrc" / "distance_transform.cpp") in found
+    assert str(CLONE / "stages" / "contract" / "graph.py") in found
+    assert not [dep for dep in found if dep.endswith(".pyc") or "__pycache__" in dep]
+    assert len(found) == len(set(found))
+    assert "${data.source}" in dependencies(workspace, "ingest_data")
+
+
+def test_every_file_of_the_clones_folders_is_covered(workspace: Path) -> None:
+    """Nothing that the clone's own pipeline watches is lost on the way."""
+    render_pipeline(workspace)
+    pipeline = yaml.safe_load((CLONE / "dvc.yaml").read_text("utf-8"))["stages"]
+    for name, stage in pipeline.items():
+        for dep in stage.get("deps", ()):
+            for file in (CLONE / dep).rglob("*.py") if dep.startswith("stages/") else ():
+                assert str(file) in dependencies(workspace, name), name
+
+
+def test_the_operator_in_the_parameters_is_the_one_watched(workspace: Path, tmp_path: Path) -> None:
+    """Another operator, another list; a folder that is not there is refused with its key."""
+    own = tmp_path / "own_operator"
+    own.mkdir()
+    (own / "spec.py").write_text("", "utf-8")
+    change_parameters(workspace, operator=str(own))
+    render_pipeline(workspace)
+    found = dependencies(workspace, "embed_operator")
+    assert str(own / "spec.py") in found
+    assert not [dep for dep in found if "kernels/distance_transform" in dep]
+    change_parameters(workspace, [f"algorithm.operator={tmp_path / 'gone'}"])
+    with pytest.raises(InputError, match=r"algorithm\.operator: expected a file or folder"):
+        render_pipeline(workspace)
+
+
+def test_rendering_again_changes_nothing_and_a_pipeline_of_ones_own_is_kept(
+    workspace: Path,
+) -> None:
+    """DVC sees a change only where there is one."""
+    prepare(workspace)
+    written = (workspace / "dvc.yaml").stat().st_mtime_ns
+    prepare(workspace)
+    assert (workspace / "dvc.yaml").stat().st_mtime_ns == written
+    (workspace / "dvc.yaml").write_text("stages: {}\n", "utf-8")
+    prepare(workspace)
+    assert (workspace / "dvc.yaml").read_text("utf-8") == "stages: {}\n"
+
+
+def test_the_clone_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the command is given; a stated folder is taken from there."""
+    monkeypatch.chdir(tmp_path)
+    assert find_workspace(None) == CLONE
+    assert (CLONE / "dvc.yaml").is_file()
+    assert find_workspace(Path("here")) == tmp_path / "here"
