@@ -24,6 +24,7 @@ WRAP = "wrap.py"
 EXAMPLE = "example.npz"
 _REQUIRED = ("mlflow", "numpy", "torch")
 _UNWANTED_ADVICE = (
+    "Any type hint is inferred as AnyType",
     "Add type hints to the `predict` method",
     "An input example was not provided",
 )
@@ -35,9 +36,12 @@ import mlflow, numpy
 mlflow.set_tracking_uri(sys.argv[1])
 model = mlflow.pyfunc.load_model(sys.argv[2])
 with numpy.load(sys.argv[3]) as example:
-    image = example["image"]
-if model.predict(image) is None:
-    sys.exit("predict returned nothing")
+    prediction = model.predict(example["image"])
+    for name in ("mask", "report"):
+        expected, found = example[name], prediction[name]
+        if (expected.ndim, expected.dtype) != (found.ndim, found.dtype):
+            sys.exit(f"{name}: expected {expected.dtype} with {expected.ndim} axes, as in the "
+                     f"example, got {found.dtype} with {found.ndim}")
 """
 
 
@@ -117,12 +121,13 @@ def _log(result: ModelResult, run: str) -> str:
 
 @contextmanager
 def _without_advice() -> Iterator[None]:
-    """Pass on every warning of MLflow but two, which ask for what is not wanted here.
+    """Pass on every warning of MLflow but those that ask for what is not wanted here.
 
     The signature is explicit; and a full-size example as JSON takes 100 MB, so that it is packed as
     a file, which the fresh process predicts. A filter does not do: MLflow sets one of its own.
     """
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         yield
     for warning in caught:
         if not any(advice in str(warning.message) for advice in _UNWANTED_ADVICE):
@@ -132,13 +137,17 @@ def _without_advice() -> Iterator[None]:
 
 
 def _signature(result: ModelResult) -> Any:
-    """The exported graph takes this one shape: an image of another size is refused."""
+    """Images (N, C, *spatial) to mask and report; the package itself is strict about sizes."""
     import numpy
     from mlflow.models import ModelSignature
     from mlflow.types import Schema, TensorSpec
 
-    image = TensorSpec(numpy.dtype(numpy.float32), result.input_shape)
-    return ModelSignature(inputs=Schema([image]))
+    _, num_channels, *spatial = result.input_shape
+    free = [-1 for _ in spatial]
+    images = TensorSpec(numpy.dtype(numpy.float32), (-1, num_channels, *free))
+    mask = TensorSpec(numpy.dtype(numpy.uint8), free, "mask")
+    report = TensorSpec(numpy.dtype(numpy.float32), (-1, -1), "report")
+    return ModelSignature(inputs=Schema([images]), outputs=Schema([mask, report]))
 
 
 def _load_in_fresh_process(store: Store, uri: str) -> None:

@@ -3,6 +3,8 @@
 import os
 import socket
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,7 +50,8 @@ def open_store(workspace: Path) -> Store:
     # the first start on an empty database fails when two processes do it at once
     with brief_lock(workspace / SCRATCH / "mlflow.lock"):
         _refuse_other_schema(uri)
-        mlflow.set_tracking_uri(uri)
+        with _environment_kept():
+            mlflow.set_tracking_uri(uri)
         client = MlflowClient(uri)
         store = Store(client, uri, _experiment(client, uri))
     close_orphans(store)
@@ -84,6 +87,15 @@ def _is_alive(tags: dict[str, str]) -> bool:
     except (psutil.NoSuchProcess, KeyError, ValueError):
         return False
     return str(started) == tags.get("breakeven.pid_started")
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """MLflow also sets `MLFLOW_TRACKING_URI`, which is for a person to set."""
+    stated = os.environ.get("MLFLOW_TRACKING_URI")
+    yield
+    if stated is None:
+        os.environ.pop("MLFLOW_TRACKING_URI", None)
 
 
 def _experiment(client: "MlflowClient", uri: str) -> str:

@@ -68,7 +68,10 @@ def _describe_build(
         symbols = undefined_torch_symbols(path)
         audit = "no undefined ATen or c10 symbol: it loads in every torch from 2.10 on"
         if symbols:
-            audit = f"{len(symbols)} undefined ATen or c10 symbols, such as {symbols[0]}: it is tied to this torch"
+            audit = (
+                f"{len(symbols)} undefined ATen or c10 symbols, such as {symbols[0]}: "
+                f"it is tied to this torch"
+            )
     except RuntimeError as error:  # nm is absent
         symbols, audit = (), f"symbols not audited ({error})"
     return BuildResult(
@@ -91,8 +94,8 @@ def _failed(operator: str, error: str, standard: Implementation) -> BuildResult:
     return BuildResult(
         stage=Stage.build_operator,
         next=Stage.probe_budget,
-        reason=f"{operator} does not build here, so {standard.rung} {standard.name} is carried on with: "
-        f"{error.splitlines()[0]}",
+        reason=f"{operator} does not build here, so the path goes on with {standard.rung} "
+        f"{standard.name}: {error.splitlines()[0]}",
         verdict=BuildVerdict.failed,
         form="compiled",
         library=None,

@@ -1,7 +1,7 @@
 """B: are standard operators enough, fast enough; if not, is a kernel worth its days?
 
-Every implementation that exists is checked against the float64 reference and timed at the real job's
-size; the rest of the job is timed with a stand-in; rules turn the figures into a verdict.
+Every implementation that exists is checked against the float64 reference and timed at the real
+job's size; the rest of the job is timed with a stand-in; rules turn the figures into a verdict.
 """
 
 from __future__ import annotations
@@ -47,8 +47,11 @@ REST = "rest"
 """Key of the job without the operator among the timings."""
 TRUTHS_LIMIT_S = 15.0
 """The reference is slow by intent; a quiet machine needs a few seconds."""
-CANDIDATE_LIMIT_S = 6.0
+CANDIDATE_LIMIT_S = 10.0
 """Time for the repeats of one candidate; slow ones get fewer."""
+HOPELESS_FACTOR, HOPELESS_ABOVE_MS = 10.0, 2000.0
+"""What takes seconds, and this many times as long as the quickest, is measured once: by its
+first call."""
 COMPILING_LIMIT_S = 60.0
 """Time for compiling all compositions; those left over are noted as not tried."""
 
@@ -81,6 +84,7 @@ class Entrant:
 
 def check_support(settings: Settings) -> SupportResult:
     """Examine and time every standard implementation, and judge."""
+    from stages.measuring.contention import Contention
     from stages.numerics.correctness import find_truths
 
     ingest = read(Stage.ingest_data, IngestResult)
@@ -96,11 +100,13 @@ def check_support(settings: Settings) -> SupportResult:
     truths = find_truths(operator, TRUTHS_LIMIT_S)
     calls = _capture(operator, scene, truths, device)
     entrants = _examine(operator, scene, calls, truths, settings)
-    timings = _time(entrants, scene, operator, calls, settings)
+    with Contention() as contention:
+        timings = _time(entrants, scene, operator, calls, settings)
     candidates = [_describe(entrant, timings, scene, settings) for entrant in entrants]
+    print(f"rest of the job: {timings[REST].median_ms:,.4g} ms", flush=True)
     for candidate in candidates:
         _print(candidate)
-    return _judge(operator, scene, calls, candidates, timings, settings)
+    return _judge(operator, scene, calls, candidates, timings, contention.waiting, settings)
 
 
 def _make_inference_scene(
@@ -162,7 +168,8 @@ def _make_training_scene(
 def _capture(
     operator: OperatorFolder, scene: Scene, truths: Sequence[Truth], device: str
 ) -> tuple[Call, ...]:
-    """The job's own inputs and outputs, by the first right implementation; libraries are quickest."""
+    """The job's own inputs and outputs, by the first right implementation; libraries are
+    quickest."""
     from stages.measuring.capture import capture
     from stages.numerics.correctness import find_right_implementation
 
@@ -229,7 +236,8 @@ def _examine_compiled(
     eager: Sequence[Entrant],
     device: str,
 ) -> list[Entrant]:
-    """The right compositions, compiled for the job's inputs, best first, as long as time is left."""
+    """The right compositions, compiled for the job's inputs, best first, as long as time is
+    left."""
     from stages.measuring.attempts import Attempt, attempt_compiled
     from stages.numerics.standing import check_tracing
 
@@ -290,21 +298,26 @@ def _time(
 ) -> dict[str, Timing]:
     """The rest of the job, and every entrant that could be called, interleaved."""
     from stages.measuring.substitution import stand_in
-    from stages.measuring.timing import time_interleaved
+    from stages.measuring.timing import Timing, time_interleaved
 
     runs = {REST: scene.prepare_rest({operator.spec.name: stand_in(calls)})}
-    warmed = {}
-    for entrant in entrants:
-        if entrant.attempt.run is not None:
-            runs[_key(entrant)] = entrant.attempt.run
-            warmed[_key(entrant)] = entrant.attempt.first_ms
-    return time_interleaved(
+    called = {_key(e): e.attempt for e in entrants if e.attempt.run is not None}
+    quickest_ms = min((tried.first_ms for tried in called.values()), default=0.0)
+    hopeless = {
+        key: Timing((tried.first_ms,))
+        for key, tried in called.items()
+        if tried.first_ms > max(HOPELESS_FACTOR * quickest_ms, HOPELESS_ABOVE_MS)
+    }
+    warmed = {key: tried.first_ms for key, tried in called.items() if key not in hopeless}
+    runs |= {key: tried.run for key, tried in called.items() if key in warmed and tried.run}
+    timings = time_interleaved(
         runs,
         settings.algorithm.timing_repeats,
         settings.infrastructure.device,
         CANDIDATE_LIMIT_S,
         warmed_ms=warmed,
     )
+    return timings | hopeless
 
 
 def _describe(
@@ -354,6 +367,7 @@ def _judge(
     calls: Sequence[Call],
     candidates: Sequence[Candidate],
     timings: Mapping[str, Timing],
+    waiting: Figure,
     settings: Settings,
 ) -> SupportResult:
     """Share, ceiling, floor, forecast, economics, verdict, and where it leads."""
@@ -405,6 +419,7 @@ def _judge(
             forecast_gain=gain,
             economics=economics,
             measurement_cv=cv,
+            waiting=waiting,
         )
     )
     claim = operator.spec.claim
@@ -416,7 +431,7 @@ def _judge(
         Stage.probe_budget,
         settings.product.verdicts_needing_approval,
     )
-    # An accuracy that nobody has tried out is not bought: the job is then done without the operator.
+    # An accuracy that nobody has tried out is not bought: the job goes on without the operator.
     is_left_out = claim == "accuracy" and following is Stage.probe_budget
     return SupportResult(
         stage=Stage.check_support,
@@ -444,6 +459,7 @@ def _judge(
         ),
         worth_building=judgement.verdict is SupportVerdict.build,
         measurement_cv=cv,
+        waiting=waiting,
     )
 
 

@@ -128,7 +128,7 @@ def _try(
     findings = [f"in one compiled graph: {traced or 'yes'}"]
     findings.append(f"whole graph exported: {unexportable or 'yes'}")
     runs = {"operator": _alone(handle, calls)}
-    # A compiled form is no part of an exported graph: it is timed beside the graph that holds its result.
+    # A compiled form is no part of an exported graph: it is timed beside the graph around it.
     if needs_export and exported and scene.prepare_exported and standard.rung is not Rung.none:
         runs["embedded"] = exported
         runs["rest"] = scene.prepare_exported({name: stand_in(calls)})
@@ -263,8 +263,8 @@ def _say(
         )
     return (
         f"{operator} is embedded: {trial.embedded_ms.value:,.4g} ms end to end instead of "
-        f"{trial.baseline_ms.value:,.4g} ms, a gain of {_describe(trial.gain)} against a forecast of "
-        f"{_describe(forecast)}."
+        f"{trial.baseline_ms.value:,.4g} ms, a gain of {_describe(trial.gain)} against a "
+        f"forecast of {_describe(forecast)}."
     )
 
 

@@ -51,7 +51,7 @@ def probe_budget(settings: Settings) -> BudgetResult:
     measured = probe.measured_bytes
     demand = Demand(
         fits_memory=probe.fits,
-        memory_bytes=measured if measured.is_known else probe.forecast_bytes,
+        memory_bytes=probe.forecast_bytes if probe.fits is False else measured,
         memory_budget_bytes=budget_bytes,
         remedy=remedy,
         job_hours=hours,
@@ -147,6 +147,7 @@ def measure(request: Path) -> None:
     samples = workload.make_samples(cases, partial(read_case, label_map=ingest.label_map), shape)
     read_once = [samples[index] for index in range(len(cases))]
     step = make_step(workload, operators, shape, job)
+    make_batch(workload, read_once, job, range(job.batch_size))  # loads its code before the peak
 
     def take_step(index: int) -> None:
         positions = range(index * job.batch_size, (index + 1) * job.batch_size)

@@ -1,8 +1,8 @@
 """G: does distribution pay: memory on paper, then two real workers, then a forecast for more."""
 
 import json
+import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -33,13 +33,11 @@ from stages.contract import (
 )
 
 if TYPE_CHECKING:
-    from stages.rules.points import Measured
+    from stages.rules.points import Measured, Seats
 
 WORKER = "--worker"
 NUM_PROBED = 2
 LAUNCH_LIMIT_S = 900.0
-LONGEST_ALONE_S = 20.0
-NUM_ALONE = 9
 
 
 def probe_scaling(settings: Settings) -> ScalingResult:
@@ -109,7 +107,7 @@ def _judge(settings: Settings, report: dict[str, Any], currency: str) -> Scaling
         measured,
         Job(training.num_steps, training.batch_size, infrastructure.device_price_per_hour),
         infrastructure.max_workers,
-        _num_devices(infrastructure.device),
+        _find_seats(infrastructure.device),
         link_of(
             infrastructure.network.bandwidth_mbit_s,
             infrastructure.network.latency_us,
@@ -181,13 +179,15 @@ def _interpret(report: dict[str, Any], batch_size: int) -> "Measured":
     )
 
 
-def _num_devices(device: str) -> int | None:
-    """GPUs of this machine; None where workers share the cores."""
+def _find_seats(device: str) -> "Seats":
+    """GPUs of this machine, or cores to share."""
+    from stages.rules.points import Seats
+
     if not device.startswith("cuda"):
-        return None
+        return Seats(os.cpu_count() or 1, are_gpus=False)
     import torch
 
-    return torch.cuda.device_count()
+    return Seats(torch.cuda.device_count(), are_gpus=True)
 
 
 def _without_measurement(settings: Settings, verdict: ScalingVerdict, reason: str) -> ScalingResult:
@@ -219,6 +219,8 @@ def work(request: Path) -> None:
 
     from stages.imaging.reading import read_case
     from stages.measuring.exchange import measure_exchange
+    from stages.measuring.one_worker import time_one_worker
+    from stages.rules.points import samples_by_count
     from stages.training.distributed import joined_team
     from stages.training.failures import failures_told
     from stages.training.job import Job
@@ -265,29 +267,10 @@ def work(request: Path) -> None:
                 def take_part(num_samples: int) -> None:
                     alone.run(make_batch(workload, samples, job, range(num_samples)))
 
-                report["one_worker_ms"] = _time_one_worker(take_part, settings, device)
+                sizes = samples_by_count(job.batch_size, settings.infrastructure.max_workers)
+                report["one_worker_ms"] = time_one_worker(take_part, sizes, device)
                 write_text(_answer_of(request), json.dumps(report))
             dist.barrier()
-
-
-def _time_one_worker(
-    take_part: Callable[[int], None], settings: Settings, device: str
-) -> dict[int, tuple[float, ...]]:
-    """Times of one worker that has all the cores, for its part of the batch at each count."""
-    import os
-
-    import torch
-
-    from stages.measuring.timing import time_interleaved
-    from stages.rules.points import samples_of_worker, worker_counts
-
-    torch.set_num_threads(os.cpu_count() or 1)
-    batch_size = settings.training.batch_size
-    counts = worker_counts(settings.infrastructure.max_workers)
-    sizes = {samples_of_worker(batch_size, count) for count in counts if count <= batch_size}
-    calls = {str(size): partial(take_part, size) for size in sorted(sizes)}
-    timings = time_interleaved(calls, NUM_ALONE, device, LONGEST_ALONE_S)
-    return {int(size): timing.samples_ms for size, timing in timings.items()}
 
 
 def _answer_of(request: Path) -> Path:

@@ -2,12 +2,12 @@
 
 import json
 import sys
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.contract import (
+    Case,
     Figure,
     Implementation,
     IngestResult,
@@ -16,6 +16,7 @@ from stages.contract import (
     Operators,
     Rung,
     Settings,
+    SourceKind,
     Stage,
     TrainingResult,
     chosen_implementation,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kernels.folder import OperatorFolder
-    from stages.reporting.serve import Package
+    from stages.reporting.serve import Package, Prediction
 
 GIB = 2**30
 MEASURE = "--measure"
@@ -54,6 +55,7 @@ def produce_model(settings: Settings) -> ModelResult:
         InputError: nothing was trained, or the workload's report graph cannot be exported.
     """
     from stages.imaging.full_case import load_full_case
+    from stages.reporting.example import synthesise_like
     from stages.reporting.package import Contents, open_folder, write_example, write_package
 
     ingest = read(Stage.ingest_data, IngestResult)
@@ -61,9 +63,8 @@ def produce_model(settings: Settings) -> ModelResult:
     workload = load_workload(settings.training)
     operator = open_chosen(settings.algorithm.operator)
     cases = read_manifest()
-    scored = [case for case in cases if case.split == "test"]
-    scored = scored or [case for case in cases if case.split == "validation"]
-    image, _ = load_full_case(ingest, scored or cases, shape)
+    scored = _held_out(cases)
+    image, _ = load_full_case(ingest, scored, shape)
     model = _load_trained(workload.make_model(shape))
     program, packed, note = _export(
         lambda operators: workload.make_report(model, operators, shape),
@@ -85,9 +86,9 @@ def produce_model(settings: Settings) -> ModelResult:
     )
     files, content_hash = write_package(target, program, contents)
     package = open_folder(target, files)
-    prediction = package.predict(image[None])
-    assert isinstance(prediction, dict)
-    write_example(target, image[None], prediction)
+    example = image if ingest.kind is SourceKind.phantom else synthesise_like(image)
+    write_example(target, example[None], _predict_one(package, example))
+    prediction = _predict_one(package, image)
     accuracy = _score(package, workload.score_case, ingest, settings, scored)
     median, p95, peak = _measure_in_child(files)
     return _judge(
@@ -102,6 +103,18 @@ def produce_model(settings: Settings) -> ModelResult:
         num_model_lesions=known(float(len(prediction["report"]))),
         note=note,
     )
+
+
+def _held_out(cases: "Sequence[Case]") -> "Sequence[Case]":
+    """The test cases, or where there are none the validation cases."""
+    test = [case for case in cases if case.split == "test"]
+    return test or [case for case in cases if case.split == "validation"]
+
+
+def _predict_one(package: "Package", image: "NDArray[Any]") -> "Prediction":
+    prediction = package.predict(image[None])
+    assert isinstance(prediction, dict)
+    return prediction
 
 
 def _load_trained(model: Any) -> Any:
@@ -160,20 +173,26 @@ def _export(
 def _score(
     package: "Package", score: Any, ingest: IngestResult, settings: Settings, cases: Any
 ) -> dict[str, Figure]:
-    """Metrics of the packed graph on whole cases."""
+    """Metrics of the packed graph: on a phantom as deployed, on any other case as it was read."""
     from stages.imaging.fitting import fit_image, unfit_label
+    from stages.imaging.full_case import load_full_case
     from stages.imaging.reading import read_case
     from stages.reporting.accuracy import score_cases
 
     shape = derive_data_shape(ingest, settings)
 
-    def predict_mask(image: "NDArray[Any]") -> "NDArray[Any]":
-        prediction = package.predict(fit_image(image, shape)[None])
-        assert isinstance(prediction, dict)
-        return unfit_label(prediction["mask"], image.shape[1:], shape)
+    def mask_of(image: "NDArray[Any]") -> "NDArray[Any]":
+        return _predict_one(package, image)["mask"].reshape(shape.case_shape)
 
-    read_mapped = partial(read_case, label_map=ingest.label_map)
-    return score_cases(cases, read_mapped, predict_mask, score)
+    def predict(case: Case) -> "tuple[NDArray[Any], NDArray[Any], tuple[float, ...]]":
+        if shape.fit == "render":
+            image, truth = load_full_case(ingest, [case], shape)
+            return mask_of(image), truth, shape.spacing_mm
+        image, label = read_case(case, ingest.label_map)
+        mask = unfit_label(mask_of(fit_image(image, shape)), label.shape, shape)
+        return mask, label, case.spacing_mm
+
+    return score_cases(cases, predict, score)
 
 
 def _measure_in_child(files: tuple[str, ...]) -> tuple[Figure, Figure, Figure]:
@@ -192,20 +211,22 @@ def _measure_in_child(files: tuple[str, ...]) -> tuple[Figure, Figure, Figure]:
 
 
 def measure(request: Path) -> None:
-    """In the child: load the package and predict its example, over and over."""
-    import numpy as np
-
+    """In the child: load the package and predict a held-out case, over and over."""
+    from stages.imaging.full_case import load_full_case
     from stages.measuring.child import answer_path
     from stages.measuring.memory import peak_memory_bytes
     from stages.measuring.percentile import p95_figure
     from stages.measuring.timing import time_interleaved
-    from stages.reporting.package import EXAMPLE, open_folder
+    from stages.reporting.package import open_folder
 
     settings = load_settings(Stage.produce_model)
     device, target = settings.infrastructure.device, folder(Stage.produce_model)
     files: list[str] = json.loads(request.read_text("utf-8"))["files"]
-    with np.load(target / EXAMPLE) as example:
-        image = example["image"]
+    ingest = read(Stage.ingest_data, IngestResult)
+    case, _ = load_full_case(
+        ingest, _held_out(read_manifest()), derive_data_shape(ingest, settings)
+    )
+    image = case[None]
     opened: list[Package] = []
 
     def open_and_predict() -> None:

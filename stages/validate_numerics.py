@@ -41,7 +41,7 @@ def validate_numerics(
     faults = [check for check in checks if not check.passed]
     if faults:
         verdict, following, reason = NumericsVerdict.rejected, Stage.probe_budget, _say_no(faults)
-        reason += f" {standard.rung} {standard.name} is carried on with.".capitalize()
+        reason += f" The path goes on with {standard.rung} {standard.name}."
     else:
         verdict, following = NumericsVerdict.accepted, Stage.embed_operator
         reason = _say_yes(operator.spec.name, checks)
@@ -66,8 +66,8 @@ def _say_yes(operator: str, checks: tuple[NumericsCheck, ...]) -> str:
     error = values.largest_error.value
     largest = "" if error is None else f", largest error {error:.2g}"
     return (
-        f"{operator} passed all {len(checks)} checks; values on {values.num_cases} inputs against the "
-        f"float64 reference{largest}."
+        f"{operator} passed all {len(checks)} checks; values on {values.num_cases} inputs "
+        f"against the float64 reference{largest}."
     )
 
 

@@ -105,9 +105,9 @@ def _scan_last(is_inside: torch.Tensor, step: float) -> torch.Tensor:
 
 
 def _reduce_compiled(f_NAnW: torch.Tensor, step: float) -> torch.Tensor:
-    """Minimum over all p, for NUM_BLOCKED neighbouring q in one fused loop; returned as [N, n, A, W].
+    """Minimum over all p, for NUM_BLOCKED neighbouring q in one fused loop; gives [N, n, A, W].
 
-    Written with n and A exchanged, the result has the next axis where its reduction stays in the cache.
+    With n and A exchanged, the next axis lies where its reduction stays in the cache.
     """
     N, A, n, W = f_NAnW.shape
     num_blocks = (n + NUM_BLOCKED - 1) // NUM_BLOCKED

@@ -112,4 +112,4 @@ class ModelResult(Result):
     peak_memory_bytes: Figure
     targets: tuple[Target, ...]
     num_model_lesions: Figure
-    """Lesions reported on the example case."""
+    """Lesions reported on the first held-out case."""

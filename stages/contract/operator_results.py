@@ -90,6 +90,8 @@ class SupportResult(Result):
     """Whether a kernel would be built if accuracy, where it is claimed, is lifted."""
     measurement_cv: Figure
     """Coefficient of variation of the baseline's timing: the noise of this machine."""
+    waiting: Figure = unknown("not measured")
+    """Share of the measuring time, 0..1, in which other processes held the processor."""
 
 
 class Arm(Frozen):

@@ -1,6 +1,8 @@
 """From the data and the parameters to the shapes at which a job works."""
 
-from stages.contract.data_results import IngestResult
+from typing import Literal
+
+from stages.contract.data_results import IngestResult, SourceKind
 from stages.contract.errors import InputError
 from stages.contract.parameters import Settings
 from stages.contract.workload import DataShape
@@ -44,9 +46,15 @@ def derive_data_shape(ingest: IngestResult, settings: Settings) -> DataShape:
         if stated
         else ingest.median_spacing_mm,
         working_shape=tuple(working_shape),
-        fit="resample" if stated else "pad",
+        fit=_fit(stated is not None, ingest.kind),
         base_channels=settings.training.base_channels,
     )
+
+
+def _fit(is_stated: bool, kind: SourceKind) -> Literal["pad", "resample", "render"]:
+    if not is_stated:
+        return "pad"
+    return "render" if kind is SourceKind.phantom else "resample"
 
 
 def _round_up(size: int) -> int:

@@ -42,8 +42,10 @@ class DataShape:
     """Spacing of `case_shape`."""
     working_shape: tuple[int, ...]
     """Voxels at which the network works."""
-    fit: Literal["pad", "resample"]
-    """How a case of another shape comes to `case_shape`."""
+    fit: Literal["pad", "resample", "render"]
+    """How a case of another shape comes to `case_shape`: zeros appended, interpolated, or, for a
+    phantom, made anew at that shape, so that a smaller one is what a deployed one looks like when
+    it is scaled down."""
     base_channels: int
 
     @property

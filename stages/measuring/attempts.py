@@ -1,11 +1,10 @@
 """Try an implementation at the real job's size before it enters the race."""
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import torch
 
 from stages.measuring.capture import Call
 from stages.measuring.time_limit import TookTooLong, within
@@ -42,7 +41,8 @@ def attempt(
 
     started = time.perf_counter()
     try:
-        with within(time_limit_s):
+        with within(time_limit_s), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of foreign code and of the compiler's own internals
             results = run()
     except TookTooLong as late:
         return Attempt(None, (), (time.perf_counter() - started) * 1e3, str(late))
@@ -57,6 +57,7 @@ def attempt_compiled(
     composition: Callable[..., Any], calls: Sequence[Call], time_limit_s: float = COMPILE_LIMIT_S
 ) -> tuple[Attempt, float]:
     """Compile for the job's inputs and call; with the seconds that compiling took."""
+    import torch
     import torch._inductor.config
 
     # A pool of compiling processes takes seconds to start, and would disturb what is timed next.

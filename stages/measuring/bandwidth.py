@@ -16,7 +16,8 @@ def measure_bandwidth(device: str) -> Figure:
     target = torch.empty_like(source)
     timing = time_interleaved({"copy": lambda: target.copy_(source)}, NUM_COPIES, device)["copy"]
     figure = timing.as_figure()
-    assert figure.low is not None and figure.high is not None  # nine samples have an interval
+    assert figure.low is not None  # nine samples have an interval
+    assert figure.high is not None
     traffic = 2 * BUFFER_BYTES * 1e3
     return known(
         traffic / timing.median_ms, traffic / figure.high, traffic / figure.low, figure.num_samples

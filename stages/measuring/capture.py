@@ -23,7 +23,8 @@ class Call:
     """Of the output's sum with respect to the first argument, where that required one."""
 
     def repeat(self, implementation: Implementation) -> Any:
-        """Call an implementation with the same inputs, backward pass included where there was one."""
+        """Call an implementation with the same inputs, backward pass included where there was
+        one."""
         if self.gradient is None:
             with torch.no_grad():
                 return implementation(*self.args, **self.kwargs)
@@ -74,8 +75,9 @@ def capture(
     run({name: recorder})
     if not recorder.calls:
         raise InputError(
-            f"expected the workload to call operators[{name!r}] in its {context.replace('_', ' ')}; it "
-            f"never did: use the handle there, or choose another algorithm.operator"
+            f"expected the workload to call operators[{name!r}] in its "
+            f"{context.replace('_', ' ')}; it never did: use the handle there, "
+            f"or choose another algorithm.operator"
         )
     return tuple(recorder.calls)
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stages.contract import InputError
+
 
 class ChildFailedError(RuntimeError):
     """The child gave no answer; the message names the signal, the time limit or the last line."""
@@ -27,6 +29,7 @@ def ask_child(
     """Run `python -m module flag FILE`; FILE holds the request, and `answer` beside it the answer.
 
     Raises:
+        InputError: the child raised one.
         ChildFailedError: it was killed, failed, took too long, or answered nothing. Killed by
             SIGKILL counts as out of memory: nobody else sends that signal to a child of ours.
     """
@@ -46,6 +49,9 @@ def ask_child(
             is_memory = -ended.returncode == signal.SIGKILL
             hint = ", most likely for want of memory" if is_memory else ""
             raise ChildFailedError(f"the child was killed by {name_of_signal}{hint}", is_memory)
+        told = ended.stderr.rpartition(_INPUT_ERROR)
+        if ended.returncode != 0 and told[1]:
+            raise InputError(told[2].strip())
         if ended.returncode != 0 or not answer_path(file).is_file():
             lines = ended.stderr.strip().splitlines() or ["it printed nothing"]
             is_memory = any(mark in ended.stderr for mark in _OUT_OF_MEMORY)
@@ -61,4 +67,5 @@ def answer_path(request: Path) -> Path:
     return request.with_name("answer.json")
 
 
+_INPUT_ERROR = f"{InputError.__module__}.{InputError.__qualname__}: "
 _OUT_OF_MEMORY = ("MemoryError", "can't allocate memory", "OutOfMemoryError")

@@ -1,4 +1,5 @@
-"""The inference graph as it will be deployed, with a realistic mask long before anything is trained."""
+"""The inference graph as it will be deployed, with a realistic mask long before anything is
+trained."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -68,7 +69,8 @@ def make_realistic_report(
 
 
 def _bias(label: Tensor, shape: DataShape) -> Tensor:
-    """(1, num_classes, *working): foreground wherever the cell holds any, so that no lesion is lost."""
+    """(1, num_classes, *working): foreground wherever the cell holds any, so that no lesion is
+    lost."""
     classes = functional.one_hot(label.clamp(max=shape.num_classes - 1), shape.num_classes)
     planes = classes.movedim(-1, 0)[None].float()
     pool = (

@@ -41,7 +41,8 @@ def peak_memory_bytes(work: Callable[[], object], device: str) -> Figure:
 def peak_in_child(
     make_work: Callable[[], Callable[[], object]], device: str, time_limit_s: float
 ) -> Figure:
-    """Peak memory of a work that a fresh process makes and then does: no leftovers of this one count.
+    """Peak memory of a work that a fresh process makes and then does: no leftovers of this one
+    count.
 
     `make_work` must be importable by name (the child is spawned, not forked).
     """

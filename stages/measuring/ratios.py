@@ -53,7 +53,8 @@ def share(part: Timing, rest: Timing) -> Figure:
 
 
 def ratio_of_total(first: Timing, second: Timing, denominator: Timing) -> Figure:
-    """(first + second) / denominator, for a whole whose parts were timed apart, with its interval."""
+    """(first + second) / denominator, for a whole whose parts were timed apart, with its
+    interval."""
     value = (first.median_ms + second.median_ms) / denominator.median_ms
     if min(len(part.samples_ms) for part in (first, second, denominator)) < 2:
         return known(value, num_samples=1)

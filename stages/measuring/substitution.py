@@ -1,4 +1,5 @@
-"""A stand-in that costs nothing: end-to-end time without the operator is measured, not subtracted."""
+"""A stand-in that costs nothing: end-to-end time without the operator is measured, not
+subtracted."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -21,7 +22,8 @@ class _Remembered(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> tuple[torch.Tensor, None, None]:
-        """The recorded gradient as it is: scaling it would cost what the operator is to be rid of."""
+        """The recorded gradient as it is: scaling it would cost what the operator is to be rid
+        of."""
         return ctx.saved_tensors[0], None, None
 
 

@@ -1,4 +1,5 @@
-"""End a piece of work in this process that takes too long, such as a compiler that never comes back."""
+"""End a piece of work in this process that takes too long, such as a compiler that never comes
+back."""
 
 import contextlib
 import signal
@@ -7,15 +8,18 @@ from collections.abc import Iterator
 from types import FrameType
 
 
-class TookTooLong(BaseException):  # noqa: N818 - it reads as what happened
-    """The time limit passed. No `Exception`: what catches those along the way must let it through."""
+class TookTooLong(BaseException):
+    """The time limit passed. No `Exception`: what catches those along the way must let it
+    through."""
 
 
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise `TookTooLong` in the body once the time is up, as soon as the interpreter gets its turn.
+    """Raise `TookTooLong` in the body once the time is up, as soon as the interpreter gets its
+    turn.
 
-    Main thread only. Work in one native call is not interrupted; a sequence of them is, in between.
+    Main thread only. Work in one native call is not interrupted; a sequence of them is, in
+    between.
     """
 
     def stop(signal_number: int, frame: FrameType | None) -> None:

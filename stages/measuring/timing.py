@@ -13,7 +13,8 @@ from stages.measuring.bootstrap import interval, resample_medians
 LEAST_REPEATS = 3
 """Fewer samples give no interval worth the name."""
 ONCE_ABOVE_S = 20.0
-"""A candidate that takes longer than this is out of every race here: its first call is its only sample."""
+"""A candidate that takes longer than this is out of every race here: its first call is its only
+sample."""
 MOST_WARM_UPS = 3
 STEADY_WITHIN = 0.15
 """Warm-up ends when two calls in a row differ by less than this fraction."""
@@ -60,10 +61,11 @@ def time_interleaved(
 ) -> dict[str, Timing]:
     """Time each candidate `repeats` times, round by round, each round in another random order.
 
-    Results are released before the clock starts again. With `time_limit_s`, a candidate for which all
-    repeats would take longer gets fewer, spread over the rounds, but at least 3; one that takes more
-    than `ONCE_ABOVE_S` a call is measured once, by its first call. On CUDA the device's events are read.
-    A candidate in `warmed_ms` has just been called, and took that long: it is not warmed up again.
+    Results are released before the clock starts again. With `time_limit_s`, a candidate for which
+    all repeats would take longer gets fewer, spread over the rounds, but at least 3; one that takes
+    more than `ONCE_ABOVE_S` a call is measured once, by its first call. On CUDA the device's events
+    are read. A candidate in `warmed_ms` has just been called, and took that long: it is not warmed
+    up again.
 
     Raises:
         ValueError: no candidate, or fewer than 3 repeats.
@@ -115,7 +117,8 @@ def _affordable(once_ms: float, repeats: int, time_limit_s: float | None) -> int
 
 
 def _spread(count: int, repeats: int) -> frozenset[int]:
-    """`count` of the rounds, evenly spread, so that slow and fast candidates see the same machine."""
+    """`count` of the rounds, evenly spread, so that slow and fast candidates see the same
+    machine."""
     return frozenset(int(turn) for turn in np.linspace(0, repeats - 1, count).round())
 
 

@@ -1,8 +1,8 @@
 """Run all checks, each in a process of its own: `python -m stages.numerics.battery`.
 
-This process imports what is heavy and nothing of the operator; each check is forked from it, so that a
-crash, a hang or a runaway allocation is a finding of that check, and the next one starts afresh. Nothing
-here may run a parallel torch operator: OpenMP does not survive a fork.
+This process imports what is heavy and nothing of the operator; each check is forked from it, so
+that a crash, a hang or a runaway allocation is a finding of that check, and the next one starts
+afresh. Nothing here may run a parallel torch operator: OpenMP does not survive a fork.
 """
 
 import multiprocessing

@@ -1,4 +1,5 @@
-"""Checks of layout, mutation and aliasing: what an operator does with memory that is not its own."""
+"""Checks of layout, mutation and aliasing: what an operator does with memory that is not its
+own."""
 
 from collections.abc import Callable, Iterator
 

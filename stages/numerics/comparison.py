@@ -19,8 +19,8 @@ class Difference:
 
     is_within: bool
     largest: float
-    """Largest |result - truth| / max(1, |truth|): absolute for small values, relative for large ones;
-    infinite where one of the two is not finite and the other differs."""
+    """Largest |result - truth| / max(1, |truth|): absolute for small values, relative for large
+    ones; infinite where one of the two is not finite and the other differs."""
     detail: str
     """What differs; empty when nothing does."""
 

@@ -60,8 +60,9 @@ def check_correctness(
 ) -> Correctness:
     """Compare an implementation with the truths, smallest case first, until one fails.
 
-    An implementation that raises is wrong on that case: what it raised is the detail. When the time is up
-    after at least half of the cases, those are enough here; the detail says how many they were.
+    An implementation that raises is wrong on that case: what it raised is the detail. When the
+    time is up after at least half of the cases, those are enough here; the detail says how many
+    they were.
     """
     largest, started = 0.0, time.monotonic()
     for number, truth in enumerate(truths):
@@ -113,7 +114,8 @@ def find_right_implementation(
 
 
 def is_differentiable(implementation: Implementation, truths: Sequence[Truth], device: str) -> bool:
-    """Whether a finite gradient reaches the first argument, on the smallest case that has voxels."""
+    """Whether a finite gradient reaches the first argument, on the smallest case that has
+    voxels."""
     for truth in truths:
         if first_tensor(truth.inputs).numel() < 2:
             continue

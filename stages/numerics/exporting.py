@@ -1,4 +1,5 @@
-"""Does a module that calls an implementation pass `torch.export`, and is it the same after reload?"""
+"""Does a module that calls an implementation pass `torch.export`, and is it the same after
+reload?"""
 
 import contextlib
 import io
@@ -60,7 +61,7 @@ def check_export(implementation: Implementation, inputs: Inputs, tolerance: Tole
     """
     module = CallModule(implementation, inputs)
     try:
-        with torch.no_grad(), _quietly():
+        with torch.no_grad(), quietly():
             reloaded = export_and_reload(module, module.tensors)
             first = module.tensors[0]
             others = (first.flip(-1) if first.dim() else first, *module.tensors[1:])
@@ -76,7 +77,7 @@ def check_export(implementation: Implementation, inputs: Inputs, tolerance: Tole
 def export_and_reload(module: nn.Module, tensors: tuple[torch.Tensor, ...]) -> nn.Module:
     """The module as a deployment would get it: exported, written, read, and made callable again."""
     file = io.BytesIO()
-    with _quietly():
+    with quietly():
         torch.export.save(torch.export.export(module, tensors), file)
         file.seek(0)
         reloaded: nn.Module = torch.export.load(file).module()
@@ -84,7 +85,8 @@ def export_and_reload(module: nn.Module, tensors: tuple[torch.Tensor, ...]) -> n
 
 
 def find_graph_difference(exported: Any, eager: Any) -> str | None:
-    """What a whole graph returns otherwise after export, beyond single precision; None if nothing."""
+    """What a whole graph returns otherwise after export, beyond single precision; None if
+    nothing."""
     return compare(exported, eager, WHOLE_GRAPH).detail or None
 
 
@@ -97,7 +99,7 @@ def export_call(implementation: Implementation, inputs: Inputs) -> Implementatio
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Keep the tracers' graphs, hints and warnings to themselves: the outcome holds the reason."""
     silent = io.StringIO()
     logging.disable(logging.WARNING)

@@ -10,7 +10,7 @@ from kernels.folder import OperatorFolder
 from stages.contract import Figure
 from stages.numerics.comparison import compare, first_tensor, map_tensors, tolerance_for
 from stages.numerics.correctness import Truth, check_correctness, is_differentiable
-from stages.numerics.exporting import Outcome, check_export, summarise
+from stages.numerics.exporting import Outcome, check_export, quietly, summarise
 
 CORRECTNESS_LIMIT_S = 12.0
 EXPORT_CASE_ELEMENTS = 50_000
@@ -36,7 +36,8 @@ def find_standing(
     like: torch.Tensor,
     device: str,
 ) -> Standing:
-    """Examine an implementation on the operator's cases; `like` is the real job's first argument."""
+    """Examine an implementation on the operator's cases; `like` is the real job's first
+    argument."""
     found = check_correctness(implementation, operator, truths, device, CORRECTNESS_LIMIT_S)
     gradient = (
         is_differentiable(implementation, truths, device)
@@ -61,8 +62,8 @@ def check_tracing(
 ) -> Outcome:
     """Whether the compiler's tracer takes it in one graph, and that graph gives the truth.
 
-    Code may take another path when it is compiled: that path is held against the reference here, without
-    code generation, on the cases most like the real job.
+    Code may take another path when it is compiled: that path is held against the reference here,
+    without code generation, on the cases most like the real job.
     """
     chosen = _most_alike(truths, like)[-NUM_TRACED_CASES:]
     for truth in chosen:
@@ -70,7 +71,7 @@ def check_tracing(
         traced = torch.compile(implementation, fullgraph=True, dynamic=False, backend="eager")
         args, kwargs = map_tensors(lambda tensor: tensor.to(device), truth.inputs)
         try:
-            with torch.no_grad():
+            with torch.no_grad(), quietly():
                 result = traced(*args, **kwargs)
         except Exception as error:  # whatever the tracer raises
             return Outcome(False, f"no single graph: {summarise(error)}")
@@ -84,7 +85,8 @@ def check_tracing(
 
 
 def representative(truths: Sequence[Truth], like: torch.Tensor) -> Truth:
-    """The largest case of moderate size with the rank, and if possible the dtype, of the real job."""
+    """The largest case of moderate size with the rank, and if possible the dtype, of the real
+    job."""
     return _most_alike(truths, like)[-1]
 
 

@@ -1,5 +1,6 @@
 """Run the battery in a process of its own, and gather what it found, however it ended."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -54,10 +55,8 @@ def _environment() -> dict[str, str]:
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """Whatever a check started goes with it."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

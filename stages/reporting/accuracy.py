@@ -11,22 +11,13 @@ from stages.contract import Case, Figure, known, unknown
 
 NUM_RESAMPLES = 2000
 Score = Callable[[NDArray[Any], NDArray[Any], tuple[float, ...]], Mapping[str, float]]
+Predict = Callable[[Case], tuple[NDArray[Any], NDArray[Any], tuple[float, ...]]]
+"""Predicted and true label values (*spatial) of a case, and their spacing in mm."""
 
 
-def score_cases(
-    cases: Sequence[Case],
-    read_case: Callable[[Case], tuple[NDArray[Any], NDArray[Any]]],
-    predict_mask: Callable[[NDArray[Any]], NDArray[Any]],
-    score: Score,
-) -> dict[str, Figure]:
-    """Mean of each metric with an interval over patients; a metric undefined on a case skips it.
-
-    `predict_mask` takes the image (C, *spatial) as read and gives label values (*spatial).
-    """
-    rows: list[Mapping[str, float]] = []
-    for case in cases:
-        image, truth = read_case(case)
-        rows.append(score(predict_mask(image), truth, case.spacing_mm))
+def score_cases(cases: Sequence[Case], predict: Predict, score: Score) -> dict[str, Figure]:
+    """Mean of each metric with an interval over patients; a metric undefined on a case skips it."""
+    rows = [score(*predict(case)) for case in cases]
     patients = [case.patient for case in cases]
     names = list(rows[0]) if rows else []
     return {name: mean_by_patient([row[name] for row in rows], patients) for name in names}

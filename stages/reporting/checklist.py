@@ -22,11 +22,9 @@ def _standard_insufficient(evidence: Evidence) -> Answer:
         f"check_support: {len(measured)} standard forms of {len(compositions)} compositions timed; "
         f"best {say(support.baseline_ms, 'ms')} end to end, budget {say(support.target_ms, 'ms')}"
     )
-    if support.implementation.rung in STANDARD_RUNGS and not support.worth_building:
-        answer, is_settled = (
-            "They are sufficient, or a kernel is not worth it: see the reason.",
-            None,
-        )
+    if evidence.build is None:
+        verdict = support.verdict.replace("_", " ")
+        answer, is_settled = f"Did not apply: no kernel is built (verdict: {verdict}).", None
     elif len(compositions) >= LEAST_COMPOSITIONS:
         answer, is_settled = "Yes: the best of them was measured and falls short.", True
     else:

@@ -22,9 +22,12 @@ def _about_operator(evidence: Evidence) -> str:
         return f"Build {name}: it makes the whole {say(gain, '×')} as fast"
     if evidence.was_refused:
         return f"Do not use the custom {name}: {_refused_by(evidence)}; {fallback} carries on"
-    if evidence.pilot is not None and evidence.pilot.verdict is not PilotVerdict.lifts:
+    if evidence.pilot is not None:
+        metric, lift = evidence.pilot.metric, say(evidence.pilot.lift)
+        if evidence.pilot.verdict is PilotVerdict.lifts:
+            return f"Do not build {name}: {fallback} lifts {metric} by {lift} without a kernel"
         found = "no lift" if evidence.pilot.verdict is PilotVerdict.no_lift else "no clear lift"
-        return f"Do not build {name}: the pilot shows {found} in {evidence.pilot.metric}"
+        return f"Do not build {name}: the pilot shows {found} in {metric}, {lift}"
     against = (
         f"{say(support.baseline_ms, 'ms', with_interval=False)} end to end"
         if support.target_ms.value is None

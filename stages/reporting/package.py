@@ -39,13 +39,15 @@ class Contents:
 
 
 def export_report(report: nn.Module, image: torch.Tensor) -> torch.export.ExportedProgram:
-    """The report graph with static shapes; image (1, C, *case_shape).
+    """The report graph with static shapes; image (1, C, *case_shape), which is not kept in it.
 
     Raises:
         Exception: whatever the exporter raises.
     """
     with torch.no_grad():
-        return torch.export.export(report.eval(), (image,), strict=False)
+        program = torch.export.export(report.eval(), (image,), strict=False)
+    program.example_inputs = None  # saved with the graph otherwise: one case, as large as all else
+    return program
 
 
 def write_package(

@@ -120,7 +120,7 @@ def cost_table(evidence: Evidence) -> Table:
     rows = (
         (
             f"cost of a custom operator over {months} months",
-            say(economics.cost, economics.currency),
+            example(say(economics.cost, economics.currency), evidence),
         ),
         (
             f"benefit over {months} months",

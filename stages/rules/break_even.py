@@ -11,7 +11,7 @@ WORKDAYS_PER_MONTH = 20.0
 
 @dataclass(frozen=True)
 class Outlook:
-    """Medians of the draws, for the break-even points, which are solved rather than drawn."""
+    """Means of the draws, for the break-even points, which are solved rather than drawn."""
 
     months: float
     days: float

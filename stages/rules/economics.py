@@ -25,9 +25,9 @@ Draws = NDArray[np.float64]
 def weigh(prices: Prices, prospect: Prospect, seed: int = 0) -> Economics:
     """Cost, benefit, their ratio and the break-even points of building a kernel.
 
-    Benefit: the value per month of meeting the target, counted only where the baseline misses it and to
-    the extent that the forecast meets it, from the end of the build to the horizon; and the compute
-    saved. Cost: the build and the upkeep from its end to the horizon.
+    Benefit: the value per month of meeting the target, counted only where the baseline misses it
+    and to the extent that the forecast meets it, from the end of the build to the horizon; and
+    the compute saved. Cost: the build and the upkeep from its end to the horizon.
     """
     rng = np.random.default_rng(seed)
     days = _draw_pert(rng, *prices.build_days)
@@ -44,9 +44,9 @@ def weigh(prices: Prices, prospect: Prospect, seed: int = 0) -> Economics:
     newly_met = _newly_met(baseline_ms, with_kernel_ms, prospect.target_ms)
     cost = days * prices.day_rate + upkeep_a_month * months
     outlook = Outlook(
-        months=float(np.median(months)),
-        days=float(np.median(days)),
-        saved_a_month=float(np.median(saved_a_month)),
+        months=float(months.mean()),
+        days=float(days.mean()),
+        saved_a_month=float(saved_a_month.mean()),
         upkeep_a_month=upkeep_a_month,
         met=float(newly_met.mean()),
     )
@@ -55,14 +55,13 @@ def weigh(prices: Prices, prospect: Prospect, seed: int = 0) -> Economics:
         return _inverted(prices, outlook, _figure(cost))
     value_a_month = newly_met * (prices.value_per_month or 0.0)
     benefit = (value_a_month + saved_a_month) * months
-    ratio = benefit / cost
     return Economics(
         currency=prices.currency,
         are_examples=prices.are_examples,
         horizon_months=prices.horizon_months,
         cost=_figure(cost),
         benefit=_figure(benefit),
-        benefit_cost_ratio=_figure(ratio),
+        benefit_cost_ratio=_ratio(benefit, cost),
         payback_probability=known(float((benefit > cost).mean()), num_samples=NUM_DRAWS),
         break_even_days=break_even_days(prices, outlook, prices.value_per_month or 0.0),
         break_even_value_per_month=break_even_value(prices, outlook),
@@ -71,7 +70,8 @@ def weigh(prices: Prices, prospect: Prospect, seed: int = 0) -> Economics:
 
 
 def unweighed(prices: Prices, reason: str) -> Economics:
-    """Economics of a kernel that nobody can forecast, or that nobody needs: all unknown, with the reason."""
+    """Economics of a kernel that nobody can forecast, or that nobody needs: all unknown, with
+    the reason."""
     nothing = unknown(reason)
     return Economics(
         currency=prices.currency,
@@ -111,8 +111,8 @@ def _inverted(prices: Prices, outlook: Outlook, cost: Figure) -> Economics:
 def _say(prices: Prices, benefit: Draws, cost: Draws, outlook: Outlook) -> str:
     examples = " (example prices)" if prices.are_examples else ""
     return (
-        f"Over {prices.horizon_months} months the kernel brings {np.median(benefit):,.0f} against "
-        f"{np.median(cost):,.0f} {prices.currency}{examples}; it pays with probability "
+        f"Over {prices.horizon_months} months the kernel brings {benefit.mean():,.0f} against "
+        f"{cost.mean():,.0f} {prices.currency}{examples}; it pays with probability "
         f"{float((benefit > cost).mean()):.2f}, and newly meets the target with {outlook.met:.2f}."
     )
 
@@ -144,5 +144,13 @@ def _draw_measured(rng: np.random.Generator, figure: Figure) -> Draws:
 
 
 def _figure(draws: Draws) -> Figure:
+    """Expectation and the middle 95 %; a median would hide a benefit that comes or does not
+    come."""
     low, high = np.percentile(draws, [2.5, 97.5])
-    return known(float(np.median(draws)), float(low), float(high), len(draws))
+    return known(float(draws.mean()), float(low), float(high), len(draws))
+
+
+def _ratio(benefit: Draws, cost: Draws) -> Figure:
+    """Expected benefit over expected cost, with the middle 95 % of the ratio."""
+    low, high = np.percentile(benefit / cost, [2.5, 97.5])
+    return known(float(benefit.mean() / cost.mean()), float(low), float(high), len(cost))

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from stages.contract import Figure, known, unknown
 
 FLOOR_FACTOR_LOW, FLOOR_FACTOR_LIKELY, FLOOR_FACTOR_HIGH = 3.0, 8.0, 15.0
-"""How many times the roofline floor a first honest kernel takes. The roofline counts every byte once and no
-arithmetic; prototypes of labelling took about 3 times, of the exact distance transform about 10 times
-it (two cores with AVX-512, 182×218×182); a first version, fresh pages and bad shapes take more."""
+"""How many times the roofline floor a first honest kernel takes. The roofline counts every byte
+once and no arithmetic; prototypes of labelling took about 3 times, of the exact distance
+transform about 10 times it (two cores with AVX-512, 182×218×182); a first version, fresh pages
+and bad shapes take more."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class ThreePoint:
 
 
 def end_to_end_gain(share: float, speedup: float) -> float:
-    """Gain of the whole when a part with this share of it runs `speedup` times as fast: Amdahl's law.
+    """Gain of the whole when a part with this share of it runs `speedup` times as fast: Amdahl's
+    law.
 
     Raises:
         ValueError: a share outside 0..1, or a speed-up that is not above 0.
@@ -47,7 +49,8 @@ def ceiling(share: Figure) -> Figure:
 
 
 def roofline_floor_ms(num_voxels: int, bytes_per_voxel: float, bandwidth: Figure) -> Figure:
-    """Time to move the least bytes at the measured bandwidth, in ms: no kernel is faster from memory."""
+    """Time to move the least bytes at the measured bandwidth, in ms: no kernel is faster from
+    memory."""
     if bandwidth.value is None:
         return unknown(f"no bandwidth: {bandwidth.reason}")
     traffic = num_voxels * bytes_per_voxel * 1e3
@@ -65,7 +68,8 @@ def forecast_kernel_ms(floor_ms: Figure) -> ThreePoint | None:
 
 
 def forecast_gain(baseline_ms: float, rest_ms: float, kernel_ms: ThreePoint) -> ThreePoint:
-    """End-to-end gain over the baseline, from the forecast kernel; below 1 where it would be slower."""
+    """End-to-end gain over the baseline, from the forecast kernel; below 1 where it would be
+    slower."""
     return ThreePoint(
         baseline_ms / (rest_ms + kernel_ms.high),
         baseline_ms / (rest_ms + kernel_ms.likely),

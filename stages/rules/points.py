@@ -33,6 +33,15 @@ class Measured:
     """Between two workers on this machine."""
 
 
+@dataclass(frozen=True)
+class Seats:
+    """How many workers this machine has room for."""
+
+    count: int
+    are_gpus: bool
+    """Each worker has a GPU of its own; otherwise they share the cores, at least one for each."""
+
+
 def worker_counts(max_workers: int) -> tuple[int, ...]:
     """1, 2, 4 and so on, and the most."""
     powers = [2**power for power in range(max_workers.bit_length()) if 2**power <= max_workers]
@@ -44,35 +53,40 @@ def samples_of_worker(batch_size: int, num_workers: int) -> int:
     return -(-batch_size // num_workers)
 
 
+def samples_by_count(batch_size: int, max_workers: int) -> tuple[int, ...]:
+    """The different sizes of a worker's part, ascending."""
+    counts = [count for count in worker_counts(max_workers) if count <= batch_size]
+    return tuple(sorted({samples_of_worker(batch_size, count) for count in counts}))
+
+
 def make_points(
-    measured: Measured, job: Job, max_workers: int, num_devices: int | None, network: Link
+    measured: Measured, job: Job, max_workers: int, seats: Seats, network: Link
 ) -> tuple[ScalingPoint, ...]:
     """Points for 1 to `max_workers` here, then on the stated network.
 
     Here, workers share the machine's cores: N workers on 1/N of the batch each are taken to compute
-    for as long as two on half of it each. With `num_devices`, each has a GPU of its own instead,
-    and there are no more of them. On the network each worker has a machine like this one to itself;
-    its compute is that measured here for its part of the batch.
+    for as long as two on half of it each; with GPUs, for as long as one worker on that part. On the
+    network each worker has a machine like this one to itself; its compute is that measured here
+    for its part of the batch.
     """
     counts = worker_counts(max_workers)
-    here = [_point_here(measured, job, n, num_devices) for n in counts]
+    here = [_point_here(measured, job, n, seats) for n in counts]
     return (*here, *(_point_on_network(measured, job, n, network) for n in counts if n > 1))
 
 
-def _point_here(
-    measured: Measured, job: Job, num_workers: int, num_devices: int | None
-) -> ScalingPoint:
+def _point_here(measured: Measured, job: Job, num_workers: int, seats: Seats) -> ScalingPoint:
     if num_workers == 1:
         return _point(job, 1, HERE, True, measured.one_worker_ms[job.batch_size], known(1.0))
     if num_workers > job.batch_size:
         return _unknown_point(num_workers, HERE, _cannot_split(job, num_workers))
-    if num_devices is not None and num_workers > num_devices:
-        reason = unknown(f"this machine has {num_devices} GPUs")
-        return _unknown_point(num_workers, HERE, reason)
     if num_workers == 2:
         speedup = measured.two_workers_speedup
         return _point(job, 2, HERE, True, measured.two_workers_ms, speedup)
-    if num_devices is None:  # the profile is that of the slower worker: its skew is in it
+    if num_workers > seats.count:
+        kind = "GPUs" if seats.are_gpus else "cores"
+        reason = unknown(f"this machine has {seats.count} {kind}")
+        return _unknown_point(num_workers, HERE, reason)
+    if not seats.are_gpus:  # the profile is that of the slower worker: its skew is in it
         step = forecast_step_ms(measured.profile, num_workers, measured.link)
     else:
         profile = _scaled_profile(measured, job, num_workers)

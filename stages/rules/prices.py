@@ -22,7 +22,8 @@ class Prices:
     """Runs of the whole a year that a saved second counts in; 0 where that is not known."""
     device_price_per_hour: float
     value_per_month: float | None
-    """Worth of meeting the target that would otherwise be missed; None where nobody has valued it."""
+    """Worth of meeting the target that would otherwise be missed; None where nobody has valued
+    it."""
 
 
 @dataclass(frozen=True)

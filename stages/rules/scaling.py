@@ -41,6 +41,10 @@ def judge_scaling(points: Sequence[ScalingPoint], budget: ScalingBudget) -> Scal
     network = _tell_network(points, budget)
     if not here:
         return _stay(ScalingVerdict.inconclusive, "Cannot tell: no speed-up could be had", network)
+    odd = [point for point in here if not is_believable(point)]
+    if odd:
+        why = f"{_tell(odd[0])}, which is more than there is to gain: one worker was disturbed"
+        return _stay(ScalingVerdict.inconclusive, why, network)
     paying = [point for point in here if pays(point)]
     for point in sorted(paying, key=lambda p: p.num_workers):
         if _is_within(point, budget):
@@ -65,6 +69,11 @@ def pays(point: ScalingPoint) -> bool:
     """Whether more workers are faster beyond the forecast's error and the measurement's noise."""
     value, low = point.speedup.value, point.speedup.low
     return value is not None and value >= 1 + MARGIN and (low is None or low > 1)
+
+
+def is_believable(point: ScalingPoint) -> bool:
+    """Whether N workers are no more than N times as fast, within the forecast's error."""
+    return (point.speedup.value or 0.0) <= point.num_workers * (1 + MARGIN)
 
 
 def largest_speedup(points: Sequence[ScalingPoint], where: str) -> ScalingPoint | None:

@@ -18,13 +18,16 @@ from stages.contract import (
 )
 
 LEAST_COMPOSITIONS = 2
-"""Independent standard compositions that must be right and measured before they may be called not enough:
-one slow attempt proves that the attempt is slow."""
+"""Independent standard compositions that must be right and measured before they may be called
+not enough: one slow attempt proves that the attempt is slow."""
 LEAST_CEILING = 1.05
 """Below this even an operator that costs nothing would gain less than a rerun varies."""
 LEAST_GAIN = 1.10
-"""Below this a forecast gain is no larger than what forecasts are wrong by: ten days for 5 % is "be careful"
-whatever the arithmetic says."""
+"""Below this a forecast gain is no larger than what forecasts are wrong by: ten days for 5 % is
+"be careful" whatever the arithmetic says."""
+MOST_WAITING = 0.2
+"""On a machine that is this busy with other work, a budget that is met is met, but one that is
+missed may be missed because of the others."""
 BUILD_PROBABILITY, BUILD_RATIO = 0.80, 1.5
 """Both are asked for: likely to pay, and clearly, since estimates of days are optimistic."""
 REFUSE_PROBABILITY, REFUSE_RATIO = 0.20, 0.5
@@ -50,6 +53,8 @@ class Evidence:
     forecast_gain: Figure
     economics: Economics
     measurement_cv: Figure
+    waiting: Figure
+    """Share of the measuring time in which other processes held the processor."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +68,14 @@ class Judgement:
 
 
 def judge_support(evidence: Evidence) -> Judgement:
-    """Standard if it meets the target, then compiled, then a library, and only then ask about a kernel."""
+    """Standard if it meets the target, then compiled, then a library, and only then ask about a
+    kernel."""
     best = best_standard(evidence.candidates)
     carried = implementation_of(best)
     for rung in _LADDER:
-        candidate = best_standard([c for c in evidence.candidates if c.rung is rung])
-        if candidate is not None and _relation(candidate, evidence) == "meets":
+        meeting = [c for c in evidence.candidates if _relation(c, evidence) == "meets"]
+        candidate = best_standard([c for c in meeting if c.rung is rung])
+        if candidate is not None:
             return Judgement(
                 _VERDICTS[rung], _say_enough(candidate, evidence), implementation_of(candidate)
             )
@@ -77,7 +84,8 @@ def judge_support(evidence: Evidence) -> Judgement:
 
 
 def best_standard(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The qualifying candidate with the least end-to-end time; the first of equals, None if none."""
+    """The qualifying candidate with the least end-to-end time; the first of equals, None if
+    none."""
     measured = [
         (c.end_to_end_ms.value, index, c)
         for index, c in enumerate(candidates)
@@ -99,7 +107,8 @@ def compared_with_target(candidate: Candidate, context: Context) -> Figure:
 
 
 def propose_next(verdict: SupportVerdict, claim: Literal["latency", "accuracy"]) -> Stage:
-    """Where a verdict leads. A claimed accuracy is tried out first, unless nothing is certain yet."""
+    """Where a verdict leads. A claimed accuracy is tried out first, unless nothing is certain
+    yet."""
     if claim == "accuracy":
         is_open = verdict is SupportVerdict.inconclusive
         return Stage.probe_budget if is_open else Stage.pilot_accuracy
@@ -116,24 +125,30 @@ def _judge_kernel(best: Candidate | None, evidence: Evidence) -> tuple[SupportVe
     straddling = [
         c for c in evidence.candidates if c.qualifies and _relation(c, evidence) == "straddles"
     ]
+    if evidence.waiting.value is not None and evidence.waiting.value > MOST_WAITING:
+        return SupportVerdict.inconclusive, (
+            f"Cannot tell yet: other processes held the processor for {evidence.waiting.value:.0%} "
+            f"of the measuring time, so a budget of {_ms(evidence.target_ms)} that is missed may "
+            f"be missed because of them; measure again on a quiet machine."
+        )
     if straddling:
         candidate = best_standard(straddling) or straddling[0]
         cv = evidence.measurement_cv
         noise = f" (variation {cv.value:.0%})" if cv.value is not None else ""
         return SupportVerdict.inconclusive, (
-            f"Cannot tell yet: {_name(candidate)} takes {_range(candidate, evidence)} against a budget of "
-            f"{_ms(evidence.target_ms)}, which lies within the noise of this machine{noise}; measure again "
-            f"on a quiet one, or with more algorithm.timing_repeats."
+            f"Cannot tell yet: {_name(candidate)} takes {_range(candidate, evidence)} "
+            f"against a budget of {_ms(evidence.target_ms)}, which lies within the noise of this "
+            f"machine{noise}; measure again on a quiet one, or with more algorithm.timing_repeats."
         )
     if len(proven) < LEAST_COMPOSITIONS:
         return SupportVerdict.inconclusive, (
             f"Cannot tell yet: {len(proven)} of at least {LEAST_COMPOSITIONS} independent standard "
-            f"compositions were right and measured, so standard operators are not proven insufficient."
+            f"compositions were right and measured: standard operators are not proven insufficient."
         )
     if best is None:
         return SupportVerdict.inconclusive, (
-            "Cannot tell yet: no standard implementation may serve here, so there is nothing to compare "
-            "a kernel with."
+            "Cannot tell yet: no standard implementation may serve here, so there is nothing to "
+            "compare a kernel with."
         )
     return _weigh(best, evidence)
 
@@ -141,8 +156,8 @@ def _judge_kernel(best: Candidate | None, evidence: Evidence) -> tuple[SupportVe
 def _weigh(best: Candidate, evidence: Evidence) -> tuple[SupportVerdict, str]:
     """Standard operators are proven insufficient: is a kernel worth its days?"""
     missed = (
-        f"{_name(best)}, the best that may serve, takes {_range(best, evidence)} against a budget of "
-        f"{_ms(evidence.target_ms)}"
+        f"{_name(best)}, the best that may serve, takes {_range(best, evidence)} against a "
+        f"budget of {_ms(evidence.target_ms)}"
         if evidence.target_ms.is_known
         else f"{_name(best)} is the best that may serve, and no budget is set"
     )
@@ -169,7 +184,8 @@ def _weigh(best: Candidate, evidence: Evidence) -> tuple[SupportVerdict, str]:
         return SupportVerdict.not_worth_it, f"Not worth it: {missed}; {forecast}, but {worth}."
     if gain.value < LEAST_GAIN:
         return SupportVerdict.be_careful, (
-            f"Be careful: {missed}; {forecast}, which is within the error of such forecasts; {worth}."
+            f"Be careful: {missed}; {forecast}, which is within the error of such "
+            f"forecasts; {worth}."
         )
     if probability >= BUILD_PROBABILITY and ratio >= BUILD_RATIO:
         return SupportVerdict.build, f"Build: {missed}; {forecast}, and {worth}."
@@ -195,8 +211,8 @@ def _relation(
 
 def _say_enough(candidate: Candidate, evidence: Evidence) -> str:
     return (
-        f"Enough: {_name(candidate)} takes {_range(candidate, evidence)} end to end, within the budget of "
-        f"{_ms(evidence.target_ms)}; no kernel is needed."
+        f"Enough: {_name(candidate)} takes {_range(candidate, evidence)} end to end, within "
+        f"the budget of {_ms(evidence.target_ms)}; no kernel is needed."
     )
 
 

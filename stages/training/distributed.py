@@ -57,7 +57,7 @@ def joined_team(
                 flush=True,
             )
         return DistributedDataParallel(
-            step.model, find_unused_parameters=bool(unused), broadcast_buffers=False
+            step.model, find_unused_parameters=bool(unused), forward_sync_buffers=False
         )
 
     try:

@@ -18,9 +18,8 @@ NUM_RESTARTS = 1
 NUM_TAIL_LINES = 400
 PATIENCE_S = 15.0
 """From SIGTERM to SIGKILL."""
-_ROOT_CAUSE = re.compile(
-    r"Root Cause.*?rank\s*:\s*(\d+).*?exitcode\s*:\s*(-?\d+).*?traceback\s*:\s*([^\n]*)", re.DOTALL
-)
+_FAILURE = re.compile(r"rank\s*:\s*(\d+) \(local_rank.*?exitcode\s*:\s*(-?\d+)", re.DOTALL)
+"""One worker in torchrun's summary."""
 
 
 class LaunchError(RuntimeError):
@@ -63,6 +62,9 @@ def launch(
             **os.environ,
             "OMP_NUM_THREADS": str(num_threads),
             "PYTHONUNBUFFERED": "1",
+            # A shared store keeps the addresses of killed workers: those started again would wait
+            # for them until the time limit (torch 2.13, gloo).
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
             **(environment or {}),
         },
     )
@@ -79,6 +81,8 @@ def launch(
     finally:
         _end_group(process)
         reader.join(PATIENCE_S)
+        assert process.stdout is not None
+        process.stdout.close()
     if status != 0:
         raise LaunchError(
             f"{num_workers} workers of {module} failed: {_cause(failure_folder, tail, status)}"
@@ -108,12 +112,15 @@ def _signal_group(process: subprocess.Popen[str], number: signal.Signals) -> Non
 
 
 def _cause(failure_folder: Path, tail: Sequence[str], status: int) -> str:
-    """What failed first: a worker's own word, else torchrun's summary, else the last line."""
+    """What failed first.
+
+    A worker that a signal ended could not say so, and the others met its silence: it goes first,
+    unless torchrun itself ended it. Then comes a worker's own word, then torchrun's status."""
+    for rank, exit_code in _FAILURE.findall("".join(tail)):
+        number = -int(exit_code)
+        if number > 0 and number != signal.SIGTERM:
+            return f"worker {rank} was ended by {signal.Signals(number).name}"
     told = first_failure(failure_folder)
     if told.is_file():
         return told.read_text("utf-8").strip()
-    summary = _ROOT_CAUSE.search("".join(tail))
-    if summary:
-        rank, exit_code, detail = summary.groups()
-        return f"worker {rank} ended first, with status {exit_code}: {detail}"
     return f"torchrun ended with status {status}; last line: {tail[-1].strip() if tail else 'none'}"

@@ -1,4 +1,5 @@
-"""One real training step, over and over, with whatever stands in for the operator: for measuring."""
+"""One real training step, over and over, with whatever stands in for the operator: for
+measuring."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,7 +22,8 @@ def rehearse(
     seed: int,
     device: str,
 ) -> Callable[[Operators], Callable[[], object]]:
-    """From handles to a training step on the job's first batch; each has weights of its own, equal at first.
+    """From handles to a training step on the job's first batch; each has weights of its own, equal
+    at first.
 
     Raises:
         InputError: there are no training cases.

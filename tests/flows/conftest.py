@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,12 @@ from stages.contract import Stage
 
 hush(Path("/nonexistent"))  # before Prefect and MLflow are imported anywhere
 del os.environ["PREFECT_HOME"]
+with warnings.catch_warnings():
+    # MLflow's own use of SQLAlchemy and of type hints, at import
+    warnings.filterwarnings("ignore", "The ``noload`` loader strategy is deprecated")
+    warnings.filterwarnings("ignore", ".*Any type hint is inferred as AnyType")
+    import mlflow.pyfunc
+    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
 
 FAKE_STAGE = Path(__file__).with_name("fake_stage.py")
 
@@ -49,10 +56,12 @@ class FakeWorkspace:
         self, *arguments: str, env: dict[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """Run the command line as a process of its own."""
+        environment = child_environment() | (env or {})
+        environment.pop("PREFECT_HOME", None)  # a run in this process has set it to its own
         return subprocess.run(
             [sys.executable, "-m", "flows.cli", *arguments, "--workspace", str(self.path)],
             cwd=self.path,
-            env=child_environment() | (env or {}),
+            env=environment,
             capture_output=True,
             text=True,
             check=False,
@@ -77,7 +86,9 @@ def fake_workspace(tmp_path: Path) -> FakeWorkspace:
 
 
 @pytest.fixture(scope="session")
-def finished(prefect_api: None, tmp_path_factory: pytest.TempPathFactory) -> FakeWorkspace:
+def finished(
+    prefect_api: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> FakeWorkspace:
     """One in which the flow came to its end twice; for reading only."""
     from flows.decide import decide
 
@@ -103,12 +114,13 @@ def fake_pipeline() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def prefect_api() -> Iterator[None]:
-    """One temporary Prefect server for the whole session."""
+def prefect_api() -> Iterator[dict[str, str]]:
+    """One temporary Prefect server for the whole session, and how a child process finds it."""
+    from prefect.settings import PREFECT_API_URL
     from prefect.testing.utilities import prefect_test_harness
 
     with prefect_test_harness(server_startup_timeout=120):
-        yield
+        yield {"PREFECT_API_URL": str(PREFECT_API_URL.value())}
 
 
 @pytest.fixture

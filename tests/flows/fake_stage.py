@@ -80,7 +80,8 @@ class Doubling(PythonModel):
             self.factor = file["factor"]
 
     def predict(self, context, model_input, params=None):
-        return {"mask": model_input * self.factor}
+        mask = (model_input[0, 0] * self.factor).astype(numpy.uint8)
+        return {"mask": mask, "report": numpy.zeros((1, 7), numpy.float32)}
 
 
 set_model(Doubling())
@@ -352,7 +353,12 @@ def produce_model(base: dict[str, Any], entry: dict[str, Any]) -> Result:
     factor = numpy.float32(entry.get("factor", 2))
     with (place / "graph.pt2").open("wb") as file:
         numpy.savez(file, factor=factor)
-    numpy.savez(place / "example.npz", image=numpy.ones((1, 1, 2, 2), numpy.float32))
+    numpy.savez(
+        place / "example.npz",
+        image=numpy.ones((1, 1, 2, 2), numpy.float32),
+        mask=numpy.full((2, 2), factor, numpy.uint8),
+        report=numpy.zeros((1, 7), numpy.float32),
+    )
     write_text(place / "wrap.py", entry.get("wrap", WRAP))
     met = bool(entry.get("met", True))
     target = Target(

@@ -1,8 +1,12 @@
 """The command line, as a process of its own."""
 
+import signal
 import subprocess
 import sys
+from urllib.request import urlopen
 
+import psutil
+import pytest
 from conftest import FakeWorkspace
 
 from flows.dvc import child_environment
@@ -47,10 +51,12 @@ def test_run_says_changes_verdict_and_places(fake_workspace: FakeWorkspace) -> N
     assert "verdict  build (distance_transform)" in again.stdout
 
 
-def test_fresh_executes_every_stage(fake_workspace: FakeWorkspace) -> None:
+def test_fresh_executes_every_stage(
+    prefect_api: dict[str, str], fake_workspace: FakeWorkspace
+) -> None:
     """--fresh ignores the cache, the run cache included."""
     fake_workspace.dvc("repro")
-    ended = fake_workspace.breakeven("run", "--fresh")
+    ended = fake_workspace.breakeven("run", "--fresh", env=prefect_api)
     assert ended.returncode == 0, ended.stderr
     assert " cached " not in ended.stdout
     assert ended.stdout.count(" executed ") == 11
@@ -68,10 +74,45 @@ def test_bad_input_is_one_message_and_status_2(fake_workspace: FakeWorkspace) ->
     assert "start with `breakeven run`" in without.stderr
 
 
-def test_failed_stage_is_one_message_and_status_1(fake_workspace: FakeWorkspace) -> None:
+def test_failed_stage_is_one_message_and_status_1(
+    prefect_api: dict[str, str], fake_workspace: FakeWorkspace
+) -> None:
     """The crash of a stage is said once, without our own traceback around it."""
     fake_workspace.set_table({"ingest_data": {"act": "segfault"}})
-    ended = fake_workspace.breakeven("run")
+    ended = fake_workspace.breakeven("run", env=prefect_api)
     assert ended.returncode == 1
     assert "SIGSEGV" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.slow
+def test_pages_are_served_until_interrupted_and_leave_no_process(
+    fake_workspace: FakeWorkspace,
+) -> None:
+    """Both addresses answer on loopback; after Ctrl-C all processes are gone."""
+    command = [sys.executable, "-m", "flows.cli", "ui", "--workspace", str(fake_workspace.path)]
+    process = subprocess.Popen(
+        command,
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if "Ctrl-C" in line:
+            break
+    urls = [word for line in said for word in line.split() if word.startswith("http://127.0.0.1:")]
+    answers = []
+    for url in urls:
+        with urlopen(url, timeout=30) as answer:
+            answers.append(answer.status)
+    descendants = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert answers == [200, 200], "".join(said)
+    assert process.returncode == 0
+    _, alive = psutil.wait_procs(descendants, timeout=20)
+    assert not alive

@@ -17,6 +17,8 @@ from flows.failures import DataRefusedError, InputRefusedError, StageFailedError
 from flows.params_file import change_parameters
 from flows.tracking import open_store
 
+pytestmark = pytest.mark.usefixtures("prefect_api")
+
 
 def statuses(workspace: FakeWorkspace) -> dict[str, str]:
     """Status of each MLflow run by name."""
@@ -27,9 +29,7 @@ def statuses(workspace: FakeWorkspace) -> dict[str, str]:
     }
 
 
-def test_segmentation_fault_names_stage_signal_and_way_on(
-    prefect_api: None, inside: FakeWorkspace
-) -> None:
+def test_segmentation_fault_names_stage_signal_and_way_on(inside: FakeWorkspace) -> None:
     """Stage, signal, what is kept and how to go on are in one message."""
     inside.set_table({"ingest_data": {"act": "segfault"}})
     with pytest.raises(
@@ -43,7 +43,7 @@ def test_segmentation_fault_names_stage_signal_and_way_on(
     }
 
 
-def test_hanging_stage_is_ended_with_its_children(prefect_api: None, inside: FakeWorkspace) -> None:
+def test_hanging_stage_is_ended_with_its_children(inside: FakeWorkspace) -> None:
     """At the limit the process is gone, the message names the limit, and the runs are closed."""
     change_parameters(inside.path, ["infrastructure.stage_time_limit_s=15"])
     inside.set_table({"ingest_data": {"act": "hang"}})
@@ -53,16 +53,14 @@ def test_hanging_stage_is_ended_with_its_children(prefect_api: None, inside: Fak
     assert statuses(inside)["ingest_data"] == "FAILED"
 
 
-def test_crash_passes_on_the_error_itself(prefect_api: None, inside: FakeWorkspace) -> None:
+def test_crash_passes_on_the_error_itself(inside: FakeWorkspace) -> None:
     """The last line of the traceback is in the message."""
     inside.set_table({"ingest_data": {"act": "crash"}})
     with pytest.raises(StageFailedError, match=r"exit status 1: RuntimeError: the shelf fell down"):
         decide(workspace=str(inside.path))
 
 
-def test_refused_input_passes_on_all_of_the_stages_words(
-    prefect_api: None, inside: FakeWorkspace
-) -> None:
+def test_refused_input_passes_on_all_of_the_stages_words(inside: FakeWorkspace) -> None:
     """A message of several lines arrives whole, without DVC's own words; data has its own kind."""
     inside.set_table({"ingest_data": {"act": "refuse"}})
     with pytest.raises(InputRefusedError) as refusal:
@@ -76,7 +74,7 @@ def test_refused_input_passes_on_all_of_the_stages_words(
         decide(workspace=str(inside.path))
 
 
-def test_locks_of_a_dead_dvc_do_not_stop_a_run(prefect_api: None, inside: FakeWorkspace) -> None:
+def test_locks_of_a_dead_dvc_do_not_stop_a_run(inside: FakeWorkspace) -> None:
     """DVC's locks that name a process which is gone are recognised."""
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -94,13 +92,13 @@ def test_locks_of_a_dead_dvc_do_not_stop_a_run(prefect_api: None, inside: FakeWo
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_killed_run_leaves_no_process_no_lock_and_no_open_run(
-    inside: FakeWorkspace, number: signal.Signals
+    prefect_api: dict[str, str], inside: FakeWorkspace, number: signal.Signals
 ) -> None:
     """Whatever ends the command, the stage's process goes with it and no MLflow run stays open."""
     inside.set_table({"ingest_data": {"act": "hang"}})
     process = subprocess.Popen(
         [sys.executable, "-m", "flows.cli", "run", "--workspace", str(inside.path)],
-        env=child_environment(),
+        env=child_environment() | prefect_api,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

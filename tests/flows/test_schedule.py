@@ -33,10 +33,11 @@ def test_a_scheduled_run_comes_to_its_record(fake_workspace: FakeWorkspace) -> N
         stderr=subprocess.STDOUT,
         text=True,
     )
-    store = open_store(path)
     finished: list[str] = []
+    descendants: list[psutil.Process] = []
     deadline = time.monotonic() + 300
     try:
+        store = open_store(path)
         while not finished and time.monotonic() < deadline and server.poll() is None:
             time.sleep(1)
             finished = [

@@ -55,6 +55,7 @@ ONE = point(1, known(1.0))
         ([ONE, point(2, known(0.9), hours=1.05)], "inconclusive", 1, "too close to 1"),
         ([ONE, point(2, known(1.4, 0.8, 2.0), hours=1.2)], "inconclusive", 1, "too close"),
         ([ONE, point(2, known(2.0), price=11)], "refuse", 1, "2 workers reach"),
+        ([ONE, point(2, known(3.1, 2.9, 3.3))], "inconclusive", 1, "more than there is to gain"),
         ([ONE, point(2, unknown("a rank was killed"))], "inconclusive", 1, "Cannot tell"),
         (
             [ONE, point(2, known(0.6)), point(4, known(3.5), NETWORK)],

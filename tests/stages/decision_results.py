@@ -1,6 +1,7 @@
 """Results built by hand for the record's tests: one set for each way through the graph."""
 
 from stages.contract import (
+    Arm,
     BudgetResult,
     BudgetVerdict,
     BuildResult,
@@ -18,6 +19,8 @@ from stages.contract import (
     NumericsCheck,
     NumericsResult,
     NumericsVerdict,
+    PilotResult,
+    PilotVerdict,
     Result,
     Rung,
     ScalingPoint,
@@ -141,6 +144,28 @@ def support(
         implementation=STANDARD,
         worth_building=verdict is SupportVerdict.build,
         measurement_cv=known(0.04),
+    )
+
+
+def pilot(verdict: PilotVerdict, lift: float) -> PilotResult:
+    """B, tried out in slow form: two seeds, and what follows is the cheaper way."""
+    lifts = verdict is PilotVerdict.lifts
+    nothing = Implementation(rung=Rung.none, name="")
+    return PilotResult(
+        stage=Stage.pilot_accuracy,
+        next=Stage.probe_budget,
+        reason="Two seeds, five patients.",
+        verdict=verdict,
+        metric="lesion_f1",
+        arms=(
+            Arm(name="without", lesion_f1=(0.5, 0.52), dice=(0.7, 0.7), lesion_recall=(0.5, 0.5)),
+            Arm(name="with", lesion_f1=(0.6, 0.6), dice=(0.7, 0.7), lesion_recall=(0.6, 0.6)),
+        ),
+        lift=known(lift, lift - 0.02, lift + 0.02),
+        num_steps=60,
+        num_seeds=2,
+        num_patients_held_out=5,
+        implementation=STANDARD if lifts else nothing,
     )
 
 
@@ -347,6 +372,33 @@ PATHS: dict[str, tuple[Result, ...]] = {
     "standard": (
         *ALWAYS,
         support(SupportVerdict.compiled, Stage.probe_budget, is_valued=False, are_examples=False),
+        budget(),
+        training(Stage.train_single),
+        model(),
+    ),
+    "no lift": (
+        *ALWAYS,
+        support(SupportVerdict.inconclusive, Stage.pilot_accuracy),
+        pilot(PilotVerdict.no_lift, 0.0),
+        budget(),
+        training(Stage.train_single),
+        model(),
+    ),
+    "lift without a kernel": (
+        *ALWAYS,
+        support(SupportVerdict.not_worth_it, Stage.pilot_accuracy),
+        pilot(PilotVerdict.lifts, 0.09),
+        budget(BudgetVerdict.over),
+        scaling(ScalingVerdict.refuse),
+        training(Stage.train_single),
+        model(),
+    ),
+    "embedding refused": (
+        *ALWAYS,
+        support(SupportVerdict.build, Stage.build_operator),
+        build(),
+        numerics(),
+        EMBED.model_copy(update={"verdict": EmbedVerdict.rejected, "implementation": STANDARD}),
         budget(),
         training(Stage.train_single),
         model(),

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from tiny_job import make_workspace
 
-from stages.contract import BudgetVerdict, Stage, load_settings
+from stages.contract import BudgetVerdict, InputError, Stage, load_settings
 from stages.measuring.child import ChildFailedError, ask_child
 from stages.measuring.forecast_memory import MemoryForecast, forecast_memory
 from stages.measuring.micro_batch import find_fitting
@@ -141,6 +141,16 @@ def test_every_end_of_a_child_has_a_message(
     with pytest.raises(ChildFailedError, match=said) as raised:
         ask_child("dying", "--measure", {}, time_limit_s=3)
     assert raised.value.is_out_of_memory is is_memory
+
+
+def test_a_childs_input_error_is_the_parents(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong with the input stops the stage with its message: it is not "unknown"."""
+    make_workspace(tmp_path, root, monkeypatch)
+    Path("cases/p0.png").unlink()
+    with pytest.raises(InputError, match=r"p0\.png"):
+        probe_budget(load_settings(Stage.probe_budget))
 
 
 def test_forecast_grows_with_the_micro_batch_and_holds_gradients_while_accumulating() -> None:

@@ -1,5 +1,6 @@
 """G's scaling probe: two real workers on a tiny job, and what is refused before any is started."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from stages.contract import (
 )
 from stages.measuring.decomposition import decompose
 from stages.probe_scaling import probe_scaling
-from stages.rules.points import Job, Measured, make_points, samples_of_worker, worker_counts
+from stages.rules.points import Job, Measured, Seats, make_points, samples_of_worker, worker_counts
 from stages.rules.ring import Link, StepProfile
 from stages.rules.scaling import HERE, NETWORK
 
@@ -50,7 +51,7 @@ def test_two_real_workers_are_measured(
     assert points[HERE, 2].is_measured
     assert points[HERE, 1].speedup.value == 1
     assert not points[HERE, 4].is_measured
-    assert points[HERE, 4].speedup.is_known
+    assert points[HERE, 4].speedup.is_known == ((os.cpu_count() or 1) >= 4)
     assert "cannot be split over 8" in (points[NETWORK, 8].speedup.reason or "")
     assert (result.next == Stage.train_distributed) == (result.num_workers > 1)
 
@@ -160,7 +161,7 @@ def test_forecast_on_a_slow_network_is_slower_than_one_worker() -> None:
         skew_ms=0.0,
         link=Link(0.0, 0.0001),
     )
-    points = make_points(measured, Job(3600, 4, 2.0), 4, None, Link(0.0, 0.008))
+    points = make_points(measured, Job(3600, 4, 2.0), 4, Seats(4, False), Link(0.0, 0.008))
     found = {(p.where, p.num_workers): p for p in points}
     assert found[NETWORK, 2].step_time_ms.value == pytest.approx(50 + 80)
     assert found[NETWORK, 4].step_time_ms.value == pytest.approx(25 + 1.5 * 80)

@@ -100,6 +100,7 @@ def test_package_is_measured_and_complete(
     assert facts["report_columns"] == ["foreground", "most_neighbours"]
     assert facts["operator"] is None
     assert facts["content_hash"] == result.content_hash
+    assert torch.export.load(place / "graph.pt2").example_inputs is None
     with np.load(place / "example.npz") as example:
         assert example["image"].shape == (1, 1, 32, 32)
         assert example["mask"].shape == (32, 32)

@@ -17,6 +17,9 @@ TODAY = date(2026, 3, 1)
 NODES = {
     "build": "A → B → D → E → G (no) → I",
     "standard": "A → B → C → F → I",
+    "no lift": "A → B → C → F → I",
+    "lift without a kernel": "A → B → C → G (yes) → F → I",
+    "embedding refused": "A → B → D → E → C → F → I",
     "refused": "A → B → D → C → F → I",
     "failed build": "A → B → D → C → F → I",
     "distributed": "A → B → C → G (yes) → H → I",
@@ -25,6 +28,9 @@ NODES = {
 WAYS = {
     "build": {"AB", "BD", "DN", "DE", "EG", "GI", "IR"},
     "standard": {"AB", "BC", "CG", "CF", "FI", "IR"},
+    "no lift": {"AB", "BP", "PC", "CG", "CF", "FI", "IR"},
+    "lift without a kernel": {"AB", "BP", "PC", "CG", "GS", "GF", "FI", "IR"},
+    "embedding refused": {"AB", "BD", "DN", "DE", "EC", "CG", "CF", "FI", "IR"},
     "refused": {"AB", "BD", "DN", "DC", "CG", "CF", "FI", "IR"},
     "failed build": {"AB", "BD", "DC", "CG", "CF", "FI", "IR"},
     "distributed": {"AB", "BC", "CG", "GS", "GH", "HI", "IR"},
@@ -171,6 +177,14 @@ def test_break_even_comes_first_where_nobody_valued_the_gain(workspace: Path) ->
     headline = record("standard")[0].headline
     assert headline.startswith("Pays if built in at most 62 days, or if worth at least 1,040 EUR")
     assert "Do not build distance_transform" in headline
+
+
+def test_pilot_is_told_with_its_lift(workspace: Path) -> None:
+    """No lift, or a lift that standard operators bring: either way no kernel, and the figure."""
+    assert "no lift in lesion_f1, 0 (-0.02 to 0.02)" in record("no lift")[0].headline
+    headline = record("lift without a kernel")[0].headline
+    assert "(min_plus) lifts lesion_f1 by 0.09 (0.07 to 0.11) without a kernel" in headline
+    assert "train on one machine, distribution does not pay" in headline
 
 
 def test_refusal_is_told_with_its_reason(workspace: Path) -> None:

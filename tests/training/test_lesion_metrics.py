@@ -60,7 +60,7 @@ def test_nothing_to_find_and_nothing_found_is_undefined_by_lesion() -> None:
     assert isnan(scores["lesion_recall"])
 
 
-@pytest.mark.parametrize("predicted, truth", [(draw((1, 1)), draw()), (draw(), draw((1, 1)))])
+@pytest.mark.parametrize(("predicted", "truth"), [(draw((1, 1)), draw()), (draw(), draw((1, 1)))])
 def test_a_false_alarm_and_a_miss_never_drop_out(predicted: np.ndarray, truth: np.ndarray) -> None:
     """One-sided cases count as 0, so that they cannot raise a mean."""
     scores = score_case(predicted, truth, SPACING)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tiny_job import make_shape
+from blob_cases import make_shape
 
 from stages.contract import InputError
 from stages.training.lesion_segmentation import make
@@ -20,9 +20,7 @@ def test_normalisation_looks_at_nonzero_voxels_alone() -> None:
     result = Normalise()(image)
     assert not result[..., 9:].any()
     assert torch.allclose(result[..., :9].mean((2, 3)), torch.zeros(2, 3), atol=1e-5)
-    assert torch.allclose(
-        result[..., :9].std((2, 3), correction=0), torch.ones(2, 3), atol=1e-5
-    )
+    assert torch.allclose(result[..., :9].std((2, 3), correction=0), torch.ones(2, 3), atol=1e-5)
 
 
 @pytest.mark.parametrize("image", [torch.zeros(1, 1, 4, 4), torch.full((1, 1, 4, 4), 7.0)])

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_job import make_shape
+from blob_cases import make_shape
 from torch import Tensor, nn
 
 from kernels.connected_components.table import COLUMNS

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tiny_job import make_cases, make_shape, read_blobs
+from blob_cases import make_cases, make_shape, read_blobs
 
 from stages.contract import Case, InputError
 from stages.training.lesion_segmentation import make
@@ -45,7 +45,7 @@ def test_a_small_case_is_padded_at_its_end() -> None:
 
 
 def test_resampling_keeps_label_values_and_places() -> None:
-    """With fit "resample" a case of twice the voxels becomes the working shape; labels stay whole."""
+    """With fit "resample" twice the voxels become the working shape; labels stay whole."""
     shape = replace(make_shape((16, 16)), fit="resample")
     label = np.zeros((32, 32), np.int64)
     label[8:16, 16:24] = 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_job import make_cases, make_job, make_shape, read_blobs
+from blob_cases import make_cases, make_job, make_shape, read_blobs
 from torch import Tensor
 
 from stages.contract import InputError, Sample, Workload
@@ -19,7 +19,9 @@ class Stopped(Exception):  # noqa: N818 - an event, not an error
     """Stands for a kill between two steps."""
 
 
-def run(folder: Path, job: Job, stop_at: int | None = None, workload: Workload | None = None) -> Trained:
+def run(
+    folder: Path, job: Job, stop_at: int | None = None, workload: Workload | None = None
+) -> Trained:
     """Train on the tiny cases, stopping after a step if asked to."""
 
     def on_step(row: Row) -> None:
@@ -39,7 +41,7 @@ def weights(trained: Trained) -> Tensor:
 
 @pytest.mark.parametrize("stop_at", [1, 3, 4])
 def test_a_resumed_job_equals_the_unbroken_one(tmp_path: Path, stop_at: int) -> None:
-    """Stopped before the first checkpoint, between two, or at one: weights and losses agree bit by bit."""
+    """Stopped before, between or at checkpoints: weights and losses agree bit by bit."""
     unbroken = run(tmp_path / "unbroken", make_job())
     with pytest.raises(Stopped):
         run(tmp_path / "broken", make_job(), stop_at)
@@ -67,8 +69,8 @@ def test_a_damaged_checkpoint_costs_only_time(
 def test_the_micro_batch_changes_rounding_alone(tmp_path: Path) -> None:
     """A batch of 4 in parts of 3 and 1 trains as in one piece.
 
-    The first losses agree to float32 rounding; later ones drift apart as Adam divides small gradients.
-    """
+    The first losses agree to float32 rounding; later ones drift apart as Adam divides small
+    gradients."""
     whole = run(tmp_path / "whole", make_job(3, batch_size=4, micro_batch_size=4))
     parts = run(tmp_path / "parts", make_job(3, batch_size=4, micro_batch_size=3))
     for a, b in zip(whole.curve, parts.curve, strict=True):
@@ -95,7 +97,9 @@ def test_a_loss_that_is_not_finite_stops_the_job(tmp_path: Path) -> None:
         return logits.sum() * float("nan")
 
     workload = replace(make(), make_loss=lambda operators: diverge)
-    with pytest.raises(InputError, match=r"the loss of step 1 is nan; lower training\.learning_rate"):
+    with pytest.raises(
+        InputError, match=r"the loss of step 1 is nan; lower training\.learning_rate"
+    ):
         run(tmp_path, make_job(2), workload=workload)
 
 

@@ -1,7 +1,7 @@
 """Which sample comes when."""
 
 import torch
-from tiny_job import make_cases, make_job, make_shape, read_blobs
+from blob_cases import make_cases, make_job, make_shape, read_blobs
 
 from stages.training.lesion_segmentation import make
 from stages.training.order import augmentation_seed, make_batch, sample_index
@@ -15,7 +15,7 @@ def test_every_epoch_shows_each_sample_once() -> None:
 
 
 def test_order_follows_the_seed() -> None:
-    """Another seed gives another order and other variations; negative seeds are seeds of their own."""
+    """Another seed gives another order and other variations; a negative one is its own."""
     orders = {tuple(sample_index(seed, 20, i) for i in range(20)) for seed in (-1, 0, 1)}
     variations = {augmentation_seed(seed, 5) for seed in (-1, 0, 1)}
     assert len(orders) == 3

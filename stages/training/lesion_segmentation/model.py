@@ -9,6 +9,9 @@ NUM_HALVINGS = 3
 MULTIPLE = 2**NUM_HALVINGS
 SMALLEST_AXIS = 2 * MULTIPLE
 """Instance normalisation needs more than one voxel at the deepest level."""
+BACKGROUND_PRIOR = 3.0
+"""Logit of the background at the start: lesions are rare. After 60 steps on the phantom,
+lesion-wise F1 is 0.58 and 0.59 (two seeds) instead of 0.18 and 0.50 from equal odds."""
 SMALLEST_VARIANCE = 1e-12
 
 
@@ -50,7 +53,9 @@ class LesionNetwork(nn.Module):
             # Before instance normalisation a bias has no effect; its gradient is rounding noise.
             bias=False,
         )
-        self.bias = nn.Parameter(torch.zeros(shape.num_classes, *(1,) * shape.num_spatial_dims))
+        bias = torch.zeros(shape.num_classes, *(1,) * shape.num_spatial_dims)
+        bias[0] = BACKGROUND_PRIOR
+        self.bias = nn.Parameter(bias)
 
     def forward(self, image: Tensor) -> Tensor:
         """Logits (N, num_classes, *working) of images (N, C, *working)."""

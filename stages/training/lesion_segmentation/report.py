@@ -45,7 +45,8 @@ class LesionReport(nn.Module):
         num_dims = self._shape.num_spatial_dims
         spacing_mm = self._shape.spacing_mm
         labels = self._label_components(lesions, None, spatial_dims=num_dims)
-        distance = self._distance_to_background(find_head(image, small_image), spacing_mm, spatial_dims=num_dims)
+        head = find_head(image, small_image)
+        distance = self._distance_to_background(head, spacing_mm, spatial_dims=num_dims)
         probability = lesion_probability(logits)
         return mask, _table()(labels[0, 0], probability[0], distance[0, 0], spacing_mm)
 
@@ -58,7 +59,8 @@ def make_report(model: nn.Module, operators: Operators, shape: DataShape) -> nn.
 def most_likely(logits: Tensor) -> Tensor:
     """Class of the largest logit, the first of equals, (N, 1, *spatial) uint8.
 
-    `argmax` over the channels takes 850 ms at 182x218x182 where this takes 1 (two classes, torch 2.13).
+    `argmax` over the channels takes 850 ms at 182x218x182 where this takes a few (two classes,
+    torch 2.13, two busy cores).
     """
     largest = logits[:, :1]
     classes = torch.zeros_like(largest, dtype=torch.uint8)

@@ -51,16 +51,26 @@ Prepare = Callable[[Case, NDArray[Any], NDArray[Any]], Sample]
 def _preparation(shape: DataShape) -> Prepare:
     """Bring a case to the geometry of a deployed case, then to the working shape.
 
-    For fit "pad", zeros are appended to `case_shape`. For fit "resample", a case covers the same
-    field of view whatever its voxels, so that one resampling to the working shape does both."""
+    Every step that the deployed case takes is taken here too: "pad" appends zeros, "resample"
+    interpolates to the case's shape and from there to the working shape, which blurs more than one
+    step would (Dice .70 with one step in training and two in deployment became .24). "render" needs
+    neither: a case of any size shows the same anatomy."""
     from monai.transforms.compose import Compose
     from monai.transforms.croppad.array import SpatialPad
     from monai.transforms.spatial.array import Resize
 
-    fit = [SpatialPad(shape.case_shape, method="end")] if shape.fit == "pad" else []
-    linear = LINEAR_MODES[shape.num_spatial_dims]
-    to_image = Compose([*fit, Resize(shape.working_shape, mode=linear, align_corners=False)])
-    to_label = Compose([*fit, Resize(shape.working_shape, mode="nearest-exact")])
+    linear = {"mode": LINEAR_MODES[shape.num_spatial_dims], "align_corners": False}
+    nearest = {"mode": "nearest-exact"}
+
+    def steps(how: dict[str, Any]) -> Any:
+        fit = {
+            "pad": [SpatialPad(shape.case_shape, method="end")],
+            "resample": [Resize(shape.case_shape, **how)],
+            "render": [],
+        }[shape.fit]
+        return Compose([*fit, Resize(shape.working_shape, **how)])
+
+    to_image, to_label = steps(linear), steps(nearest)
 
     def prepare(case: Case, image: NDArray[Any], label: NDArray[Any]) -> Sample:
         _check(case, image, label, shape)
