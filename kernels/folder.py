@@ -1,4 +1,4 @@
-"""Open an operator's folder, bundled or foreign, and import its files one at a time, when asked for."""
+"""Open an operator's folder, bundled or foreign; its files are imported one at a time, on use."""
 
 import importlib
 import importlib.util
@@ -91,7 +91,8 @@ def open_operator(name_or_path: str | Path) -> OperatorFolder:
     if not path.is_dir():
         bundled = sorted(spec.parent.name for spec in BUNDLED.glob("*/spec.py"))
         raise FileNotFoundError(
-            f"expected an operator: one of {', '.join(bundled)}, or a folder's path; got {name_or_path}"
+            f"expected an operator: one of {', '.join(bundled)}, or a folder's path; "
+            f"got {name_or_path}"
         )
     missing = [name for name in REQUIRED_FILES if not (path / name).is_file()]
     if missing:

@@ -1,7 +1,7 @@
-"""What the files of an operator's folder declare: plain data and callables, no framework of our own.
+"""What the files of an operator's folder declare: plain data and callables, no framework.
 
-Every implementation of one operator - reference, compositions, library adapters, the kernel - takes the
-same arguments and returns the same kind of result, so that any can stand in for any other.
+Every implementation of one operator - reference, compositions, library adapters, the kernel - takes
+the same arguments and returns the same kind of result, so that any can stand in for any other.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class OperatorSpec:
     """Plain facts on an operator; `spec.py` holds one as `SPEC`."""
 
     name: str
-    """Name of the folder, of the public function in `op.py` and of the handle a workload asks for."""
+    """Name of the folder, of the function in `op.py` and of the handle that a workload asks for."""
     summary: str
     schemas: tuple[str, ...]
     """Registered schemas, `namespace::name(...) -> ...`; empty when none is registered."""
@@ -51,7 +51,7 @@ class OperatorSpec:
 
 @dataclass(frozen=True)
 class Composition:
-    """One way to get the result from standard PyTorch operators; `standard.py` holds COMPOSITIONS."""
+    """One way to the result from standard PyTorch operators; `standard.py` holds COMPOSITIONS."""
 
     name: str
     call: Implementation

@@ -1,6 +1,8 @@
 """The distance transform against SciPy, and what its arguments may be."""
 
+import io
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from scipy import ndimage
 from kernels.distance_transform import distance_transform
 from kernels.distance_transform.reference import reference
 from kernels.distance_transform.standard import COMPOSITIONS
+from kernels.form import exporting_for_a_compiler
+from kernels.operator import Composition
 
 # float32 result of a float64 truth; the reason is in spec.py.
 RELATIVE = 1e-6
@@ -166,18 +170,45 @@ def test_exported_graph_holds_the_operator_and_answers_alike() -> None:
     assert torch.equal(program.module()(other), expected)
 
 
+@pytest.mark.parametrize("spatial_dims", [2, 3])
+@pytest.mark.parametrize("is_for_a_compiler", [False, True], ids=["interpreted", "for-a-compiler"])
 @pytest.mark.parametrize("composition", COMPOSITIONS, ids=lambda way: str(way.name))
-def test_composition_exports(composition: object) -> None:
-    """A composition can take the operator's place in an exported graph."""
-    call = composition.call  # type: ignore[attr-defined]
+def test_composition_exports(
+    composition: Composition, is_for_a_compiler: bool, spatial_dims: int
+) -> None:
+    """It can take the operator's place in a graph: on several slabs, a batch, any mask."""
+    spacing = (2.0, 0.7, 1.3)[:spatial_dims]
+    shape = (2, 2, 150, 300) if spatial_dims == 2 else (2, 2, 60, 40, 50)
 
     class Model(torch.nn.Module):
         def forward(self, mask: torch.Tensor) -> torch.Tensor:
-            result: torch.Tensor = call(mask, (2.0, 1.0, 1.0), spatial_dims=3)
+            result: torch.Tensor = composition.call(mask, spacing, spatial_dims=spatial_dims)
             return result
 
-    mask = torch.from_numpy(random_mask((1, 12, 14, 16), 0.99, seed=1))
-    program = torch.export.export(Model(), (mask,))
-    expected = reference(mask, (2.0, 1.0, 1.0), spatial_dims=3)
-    actual = program.module()(mask).double()
-    torch.testing.assert_close(actual, expected, rtol=RELATIVE, atol=0)
+    mask = torch.from_numpy(random_mask(shape, 0.99, seed=1))
+    with exporting_for_a_compiler() if is_for_a_compiler else nullcontext():
+        program = torch.export.export(Model(), (mask,), strict=False)
+    assert ("map_impl" in str(program.graph)) is not is_for_a_compiler
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    loaded = torch.export.load(file).module()
+    lone_zero = torch.ones(shape, dtype=torch.bool)
+    lone_zero[..., -1, 0] = False
+    for other in (mask, mask.flip(-1), lone_zero, torch.ones_like(mask)):
+        expected = reference(other, spacing, spatial_dims=spatial_dims)
+        torch.testing.assert_close(loaded(other).double(), expected, rtol=RELATIVE, atol=0)
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS, ids=lambda way: str(way.name))
+def test_interpreted_program_equals_eager_mode(composition: Composition) -> None:
+    """What a plain export runs does the arithmetic of eager mode, to the bit."""
+
+    class Model(torch.nn.Module):
+        def forward(self, mask: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = composition.call(mask, (0.3, 1.7, 1.1), spatial_dims=3)
+            return result
+
+    mask = torch.from_numpy(random_mask((1, 20, 30, 40), 0.999, seed=3))
+    program = torch.export.export(Model(), (mask,), strict=False).module()
+    assert torch.equal(program(mask), Model()(mask))

@@ -1,7 +1,9 @@
 """Every bundled operator, every case, held to its reference through the folder's contract alone."""
 
 import inspect
+import io
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -10,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels.folder import BUNDLED, OperatorFolder, open_operator
+from kernels.form import exporting_for_a_compiler
 from kernels.operator import Implementation, OperatorCase
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -239,6 +242,45 @@ def test_compiled_composition_equals_the_reference(
     """A composition compiles, and is timed in this form too."""
     for case in _spread(_small_cases(operator, MAX_OPCHECK_NUMEL)):
         _check(operator, _compiled(operator, composition.call), case.make())
+
+
+@every_compiled
+@pytest.mark.parametrize("is_for_a_compiler", [False, True], ids=["interpreted", "for-a-compiler"])
+def test_exported_composition_is_right_after_reload(
+    operator: OperatorFolder, composition: Any, is_for_a_compiler: bool
+) -> None:
+    """Either form, saved, loaded and interpreted, is right on other masks of that shape too."""
+    if "inference_graph" not in operator.spec.contexts:
+        pytest.skip(f"{operator.spec.name} takes no place in an exported graph")
+    for case in _spread(_small_cases(operator, MAX_OPCHECK_NUMEL)):
+        (first, *rest), keywords = case.make()
+        call = partial(_on_first, composition.call, rest, keywords)
+        with exporting_for_a_compiler() if is_for_a_compiler else nullcontext():
+            program = _reloaded(torch.export.export(_Graph(call), (first,), strict=False))
+        for mask in (first, first.flip(-1), torch.zeros_like(first)):
+            _check(operator, partial(_ignoring_the_rest, program), ((mask, *rest), keywords))
+
+
+def _ignoring_the_rest(program: Implementation, first: Any, *_: Any, **__: Any) -> Any:
+    return program(first)
+
+
+class _Graph(torch.nn.Module):
+    """A graph of one call."""
+
+    def __init__(self, call: Implementation) -> None:
+        super().__init__()
+        self._call = call
+
+    def forward(self, first: torch.Tensor) -> Any:
+        return self._call(first)
+
+
+def _reloaded(program: torch.export.ExportedProgram) -> Implementation:
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    file.seek(0)
+    return torch.export.load(file).module()
 
 
 def _spread(cases: list[OperatorCase]) -> list[OperatorCase]:

@@ -1,4 +1,4 @@
-"""A whole run on a tiny data set, workload and operator, all brought from outside the repository."""
+"""A whole run on a tiny data set, workload and operator, all from outside the repository."""
 
 import json
 import os

@@ -98,7 +98,7 @@ def test_each_parameter_makes_exactly_its_readers_stale(finished: Workspace) -> 
             section, name = key.split(".")
             parameters = yaml.safe_load(kept)
             present = parameters[section][name]
-            parameters[section][name] = OTHER_VALUES.get(key, (present or 0) + 0.5)
+            parameters[section][name] = OTHER_VALUES[key] if key in OTHER_VALUES else present + 0.5
             assert parameters[section][name] != present, key
             path.write_text(yaml.safe_dump(parameters), "utf-8")
             assert finished.stale() - {"environment"} == expected, key
