@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +144,7 @@ def _export(
     """
     import torch
 
+    from kernels.form import exporting_for_a_compiler
     from stages.reporting.package import export_report
 
     chosen = chosen_implementation()
@@ -157,8 +159,10 @@ def _export(
         is_compiled = option.rung is Rung.compiled
         inside = option.model_copy(update={"rung": Rung.standard}) if is_compiled else option
         report = make_report(operators_for(operator, inside)).to(device)
+        form = exporting_for_a_compiler() if is_compiled else nullcontext()
         try:
-            program = export_report(report, tensor)
+            with form:
+                program = export_report(report, tensor)
         except Exception as error:  # the exporter raises whatever its passes raise
             first = (str(error).strip().splitlines() or [""])[0]
             failures.append(f"{option.name or 'the report'}: {type(error).__name__}: {first}")

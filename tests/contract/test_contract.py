@@ -102,7 +102,7 @@ def test_only_listed_parameters_can_be_read(workspace: Path) -> None:
     ("old", "new", "message"),
     [
         (
-            "latency_budget_ms: 400",
+            "latency_budget_ms: 200",
             "latency_budget_ms: 0",
             r"product\.latency_budget_ms .* 0, got 0",
         ),

@@ -255,6 +255,7 @@ def test_exported_composition_is_right_after_reload(
     for case in _spread(_small_cases(operator, MAX_OPCHECK_NUMEL)):
         (first, *rest), keywords = case.make()
         call = partial(_on_first, composition.call, rest, keywords)
+        torch._dynamo.reset()
         with exporting_for_a_compiler() if is_for_a_compiler else nullcontext():
             program = _reloaded(torch.export.export(_Graph(call), (first,), strict=False))
         for mask in (first, first.flip(-1), torch.zeros_like(first)):
