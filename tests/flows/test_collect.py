@@ -16,8 +16,10 @@ from flows.dvc import child_environment
 from flows.failures import ModelRefusedError, RunStoppedError
 from flows.present import collect_present
 from flows.tracking import Store, close_orphans, open_store, process_tags
-from stages.contract import InputError, Stage
+from stages.contract import InputError, Stage, load_parameters
+from tests.conftest import ROOT
 
+LATENCY_BUDGET_MS = f"{load_parameters(ROOT / 'params.yaml').product.latency_budget_ms:g}"
 HEADLINE = {
     "accuracy",
     "latency_p95_ms",
@@ -58,7 +60,7 @@ def test_parents_of_two_runs_compare_on_the_headline_figures(store: Store) -> No
         assert "scaling_efficiency" not in parent.data.metrics
         assert parent.data.tags["unknown.scaling_efficiency"] == "one worker"
         assert parent.data.metrics["accuracy_low"] == 0.65
-        assert parent.data.params["product.latency_budget_ms"] == "400"
+        assert parent.data.params["product.latency_budget_ms"] == LATENCY_BUDGET_MS
         assert parent.data.tags["verdict.check_support"] == "build"
         assert parent.inputs.dataset_inputs[0].dataset.name == "fake"
     assert first.data.metrics == second.data.metrics
