@@ -20,6 +20,7 @@ from tests.conftest import ROOT
 TINY = {
     "product.accuracy_metric": "dice",
     "product.accuracy_target": 0.0,
+    "product.latency_budget_ms": 100_000,  # met in any noise: the verdict must not flip
     "algorithm.timing_repeats": 5,
     "data.patient_pattern": "(p\\d+)_",
     "training.workload": "tiny_workload:make",
