@@ -15,8 +15,6 @@ from stages.contract import (
     execute,
     load_settings,
     load_workload,
-    open_chosen,
-    operators_for,
     read,
     read_manifest,
     route,
@@ -121,39 +119,30 @@ def measure(request: Path) -> None:
     from stages.imaging.reading import read_case
     from stages.measuring.child import answer_path
     from stages.measuring.step_probe import probe_steps
-    from stages.training.job import Job
     from stages.training.order import make_batch
     from stages.training.step import make_step
+    from stages.training.trial import prepare_trial
 
     settings = load_settings(Stage.probe_budget)
     asked: dict[str, Any] = json.loads(request.read_text("utf-8"))
-    training, device = settings.training, settings.infrastructure.device
     ingest = read(Stage.ingest_data, IngestResult)
-    shape = derive_data_shape(ingest, settings)
-    workload = load_workload(training)
-    operator = open_chosen(settings.algorithm.operator)
-    serves = "training_step" in operator.spec.contexts
-    operators = operators_for(operator, chosen_implementation()) if serves else {}
-    job = Job(
-        num_steps=training.num_steps,
-        batch_size=training.batch_size,
-        micro_batch_size=asked["micro_batch_size"],
-        learning_rate=training.learning_rate,
-        seed=training.seed,
-        checkpoint_every_steps=training.num_steps,
-        device=device,
+    trial = prepare_trial(
+        ingest,
+        read_manifest(),
+        partial(read_case, label_map=ingest.label_map),
+        chosen_implementation(),
+        settings,
+        asked["micro_batch_size"],
     )
-    cases = [case for case in read_manifest() if case.split == "train"][: job.batch_size]
-    samples = workload.make_samples(cases, partial(read_case, label_map=ingest.label_map), shape)
-    read_once = [samples[index] for index in range(len(cases))]
-    step = make_step(workload, operators, shape, job)
-    make_batch(workload, read_once, job, range(job.batch_size))  # loads its code before the peak
+    workload, job, samples = trial.workload, trial.job, trial.samples
+    step = make_step(workload, trial.operators, trial.shape, job)
+    make_batch(workload, samples, job, range(job.batch_size))  # loads its code before the peak
 
     def take_step(index: int) -> None:
         positions = range(index * job.batch_size, (index + 1) * job.batch_size)
-        step.run(make_batch(workload, read_once, job, positions))
+        step.run(make_batch(workload, samples, job, positions))
 
-    peak, timing = probe_steps(take_step, device)
+    peak, timing = probe_steps(take_step, job.device)
     answer = {"peak_bytes": peak.model_dump(), "samples_ms": timing.samples_ms}
     answer_path(request).write_text(json.dumps(answer), "utf-8")
 

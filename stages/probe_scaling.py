@@ -18,13 +18,9 @@ from stages.contract import (
     Settings,
     Stage,
     chosen_implementation,
-    derive_data_shape,
     execute,
     known,
     load_settings,
-    load_workload,
-    open_chosen,
-    operators_for,
     read,
     read_manifest,
     route,
@@ -223,35 +219,25 @@ def work(request: Path) -> None:
     from stages.rules.points import samples_by_count
     from stages.training.distributed import joined_team
     from stages.training.failures import failures_told
-    from stages.training.job import Job
     from stages.training.order import make_batch
     from stages.training.step import make_step
+    from stages.training.trial import prepare_trial
 
     with failures_told(request.parent):
         settings = load_settings(Stage.probe_scaling)
         asked: dict[str, Any] = json.loads(request.read_text("utf-8"))
-        training = settings.training
         ingest = read(Stage.ingest_data, IngestResult)
-        shape = derive_data_shape(ingest, settings)
-        workload = load_workload(training)
-        operator = open_chosen(settings.algorithm.operator)
-        serves = "training_step" in operator.spec.contexts
-        operators = operators_for(operator, chosen_implementation()) if serves else {}
-        job = Job(
-            num_steps=training.num_steps,
-            batch_size=training.batch_size,
-            micro_batch_size=asked["micro_batch_size"],
-            learning_rate=training.learning_rate,
-            seed=training.seed,
-            checkpoint_every_steps=training.num_steps,
-            device=settings.infrastructure.device,
+        trial = prepare_trial(
+            ingest,
+            read_manifest(),
+            partial(read_case, label_map=ingest.label_map),
+            chosen_implementation(),
+            settings,
+            asked["micro_batch_size"],
         )
-        cases = [case for case in read_manifest() if case.split == "train"][: job.batch_size]
-        read_mapped = partial(read_case, label_map=ingest.label_map)
-        lazy = workload.make_samples(cases, read_mapped, shape)
-        samples = [lazy[index] for index in range(len(cases))]
+        workload, job, samples = trial.workload, trial.job, trial.samples
         with joined_team(workload, samples, job) as (team, device):
-            step = make_step(workload, operators, shape, replace(job, device=device))
+            step = make_step(workload, trial.operators, trial.shape, replace(job, device=device))
             step.network = team.wrap(step)
             places = team.slice_of(job.batch_size)
             share = team.num_workers * len(places) / job.batch_size
@@ -262,7 +248,9 @@ def work(request: Path) -> None:
 
             report = measure_exchange(step.network, take_step, device)
             if team.rank == 0:
-                alone = make_step(workload, operators, shape, replace(job, device=device))
+                alone = make_step(
+                    workload, trial.operators, trial.shape, replace(job, device=device)
+                )
 
                 def take_part(num_samples: int) -> None:
                     alone.run(make_batch(workload, samples, job, range(num_samples)))
