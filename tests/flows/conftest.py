@@ -19,8 +19,7 @@ from stages.contract import Stage
 hush(Path("/nonexistent"))  # before Prefect and MLflow are imported anywhere
 del os.environ["PREFECT_HOME"]
 with warnings.catch_warnings():
-    # MLflow's own use of SQLAlchemy and of type hints, at import
-    warnings.filterwarnings("ignore", "The ``noload`` loader strategy is deprecated")
+    # MLflow's own use of type hints, at import
     warnings.filterwarnings("ignore", ".*Any type hint is inferred as AnyType")
     import mlflow.pyfunc
     import mlflow.store.tracking.sqlalchemy_store  # noqa: F401
