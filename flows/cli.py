@@ -52,10 +52,11 @@ def run(
     with workspace_lock(place):
         _ready(place, console, settings or [], data, operator)
         os.chdir(place)
-        from flows.decide import decide
-
-        decide(workspace=str(place), fresh=fresh)
+        from flows.prefect_api import prefect_api
         from flows.report_screen import show_report
+
+        with prefect_api(place) as api:
+            _decide(place, fresh, api, console)
 
         show_report(console)
 
@@ -143,9 +144,10 @@ def main() -> None:
     except RunStoppedError as error:
         _say(error)
         sys.exit(STOPPED_STATUS)
-    except KeyboardInterrupt:
-        _say("interrupted; what was finished is kept, `breakeven run` goes on from there")
-        sys.exit(INTERRUPTED_STATUS)
+    except SystemExit as end:
+        if end.code == INTERRUPTED_STATUS:  # typer has caught the interrupt
+            _say("interrupted; what was finished is kept, `breakeven run` goes on from there")
+        raise
 
 
 def _enter(workspace: Path | None) -> Path:
@@ -167,6 +169,25 @@ def _ready(
         console.print(f"workspace made in {place}", soft_wrap=True, highlight=False)
     for line in change_parameters(place, settings, data, operator):
         console.print(Text(line), soft_wrap=True)
+
+
+def _decide(place: Path, fresh: bool, api: str, console: Console) -> None:
+    """A run that has come to its end stands, even if Prefect could not be told."""
+    import httpx
+
+    from flows.decide import decide
+    from flows.last_run import find_last_run
+
+    before = find_last_run()
+    try:
+        decide(workspace=str(place), fresh=fresh)
+    except httpx.TransportError as error:
+        lost = f"the Prefect server at {api} was lost: {error or type(error).__name__}"
+        if find_last_run() == before:
+            raise RunStoppedError(
+                f"{lost}. What was finished is kept, `breakeven run` goes on from there"
+            ) from error
+        console.print(Text(f"{lost}; the run itself is complete", "yellow"), soft_wrap=True)
 
 
 def _expect_folder(place: Path) -> None:

@@ -23,6 +23,7 @@ _CHATTER = (
     "dvc config core.autostage",
     "Verifying data sources",
 )
+_AFTER_A_KILL = "had been killed. Auto removed it from the lock file"
 
 
 def repro(
@@ -41,7 +42,7 @@ def repro(
     flags = ["--force", "--no-run-cache"] if fresh else []
 
     def pass_on(line: str) -> None:
-        if not line.strip().startswith(_CHATTER):
+        if not line.strip().startswith(_CHATTER) and _AFTER_A_KILL not in line:
             on_line(line)
 
     return run_child(

@@ -66,10 +66,10 @@ class LocalServer:
 
 
 @contextmanager
-def prefect_server(workspace: Path) -> Iterator[LocalServer]:
-    """A Prefect server with its scheduler, on loopback."""
+def prefect_server(workspace: Path, preferred_port: int = 4200) -> Iterator[LocalServer]:
+    """A Prefect server with its scheduler, on loopback; any free port is preferred by 0."""
     arguments = ["-m", "prefect", "server", "start", "--host", LOOPBACK, "--port"]
-    with _serving("Prefect", workspace, arguments, 4200, "/api/health") as server:
+    with _serving("Prefect", workspace, arguments, preferred_port, "/api/health") as server:
         yield server
 
 

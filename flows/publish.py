@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.logging import get_run_logger
 
 from flows.collect import Collection, How
 from flows.last_run import keep_last_run
@@ -19,7 +20,10 @@ def publish(collection: Collection, done: Mapping[Stage, How]) -> None:
     """
     record = read(Stage.record_decision, DecisionResult)
     collection.summarise(results_digest())
-    _show_in_prefect(record, done)
+    try:
+        _show_in_prefect(record, done)
+    except Exception as error:  # a page for people is missing then, and nothing else
+        get_run_logger().warning(f"not shown in Prefect: {error}")
     model = register_present(collection.store, collection.run_of(Stage.produce_model))
     keep_last_run(last_run(collection.store, collection.parent, model))
     remember_collected()

@@ -1,18 +1,14 @@
 """Serve a deployment of the decision from here; runs start by a cron line, one at a time."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.schedules import Cron
-from prefect.settings import PREFECT_API_URL, temporary_settings
 from rich.console import Console
 
 from flows.decide import decide
-from flows.local_server import prefect_server
+from flows.prefect_api import prefect_api
 from stages.contract import InputError
 
 
@@ -23,7 +19,7 @@ def serve_schedule(workspace: Path, cron: str, timezone: str, console: Console) 
     change of the clocks repeats fires once; one that it leaves out fires as Prefect has it.
     """
     name = deployment_name(workspace)
-    with scheduling_api(workspace) as api:
+    with prefect_api(workspace, preferred_port=4200) as api:
         console.print(f"serving  decide/{name}, '{cron}' {timezone}, until Ctrl-C", highlight=False)
         console.print(f"server   {api}", highlight=False)
         decide.serve(
@@ -56,20 +52,3 @@ def check_schedule(cron: str, timezone: str) -> None:
 def deployment_name(workspace: Path) -> str:
     """One deployment for each workspace."""
     return f"breakeven {workspace.name}"
-
-
-@contextmanager
-def scheduling_api(workspace: Path) -> Iterator[str]:
-    """The API of the server at `PREFECT_API_URL`, else of one that runs as long as we serve."""
-    stated = os.environ.get("PREFECT_API_URL")
-    if stated:
-        yield stated
-        return
-    with prefect_server(workspace) as server:
-        api = f"{server.url}/api"
-        os.environ["PREFECT_API_URL"] = api  # for the processes of the runs
-        try:
-            with temporary_settings({PREFECT_API_URL: api}):
-                yield api
-        finally:
-            del os.environ["PREFECT_API_URL"]
