@@ -126,7 +126,7 @@ def measure(request: Path) -> None:
     settings = load_settings(Stage.probe_budget)
     asked: dict[str, Any] = json.loads(request.read_text("utf-8"))
     ingest = read(Stage.ingest_data, IngestResult)
-    trial = prepare_trial(
+    setup, samples = prepare_trial(
         ingest,
         read_manifest(),
         partial(read_case, label_map=ingest.label_map),
@@ -134,8 +134,8 @@ def measure(request: Path) -> None:
         settings,
         asked["micro_batch_size"],
     )
-    workload, job, samples = trial.workload, trial.job, trial.samples
-    step = make_step(workload, trial.operators, trial.shape, job)
+    workload, job = setup.workload, setup.job
+    step = make_step(workload, setup.operators, setup.shape, job)
     make_batch(workload, samples, job, range(job.batch_size))  # loads its code before the peak
 
     def take_step(index: int) -> None:

@@ -227,7 +227,7 @@ def work(request: Path) -> None:
         settings = load_settings(Stage.probe_scaling)
         asked: dict[str, Any] = json.loads(request.read_text("utf-8"))
         ingest = read(Stage.ingest_data, IngestResult)
-        trial = prepare_trial(
+        setup, samples = prepare_trial(
             ingest,
             read_manifest(),
             partial(read_case, label_map=ingest.label_map),
@@ -235,9 +235,9 @@ def work(request: Path) -> None:
             settings,
             asked["micro_batch_size"],
         )
-        workload, job, samples = trial.workload, trial.job, trial.samples
+        workload, job = setup.workload, setup.job
         with joined_team(workload, samples, job) as (team, device):
-            step = make_step(workload, trial.operators, trial.shape, replace(job, device=device))
+            step = make_step(workload, setup.operators, setup.shape, replace(job, device=device))
             step.network = team.wrap(step)
             places = team.slice_of(job.batch_size)
             share = team.num_workers * len(places) / job.batch_size
@@ -249,7 +249,7 @@ def work(request: Path) -> None:
             report = measure_exchange(step.network, take_step, device)
             if team.rank == 0:
                 alone = make_step(
-                    workload, trial.operators, trial.shape, replace(job, device=device)
+                    workload, setup.operators, setup.shape, replace(job, device=device)
                 )
 
                 def take_part(num_samples: int) -> None:

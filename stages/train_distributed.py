@@ -110,16 +110,10 @@ def train_distributed(
         time_limit_s=_time_limit_s(budget),
     )
     outcome = WorkerOutcome.model_validate_json(Path(order.outcome).read_text("utf-8"))
-    model = load_weights(plan.workload.make_model(plan.shape), folder(STAGE))
-    model.to(plan.job.device)
-    metrics = evaluate(
-        plan.workload,
-        model,
-        plan.validation_cases,
-        partial(read_case, label_map=ingest.label_map),
-        plan.shape,
-        plan.job.device,
-    )
+    workload, shape, job = plan.setup.workload, plan.setup.shape, plan.setup.job
+    model = load_weights(workload.make_model(shape), folder(STAGE)).to(job.device)
+    read_one = partial(read_case, label_map=ingest.label_map)
+    metrics = evaluate(workload, model, plan.validation_cases, read_one, shape, job.device)
     validation = summarise(metrics, plan.validation_cases)
     efficiency = measured_efficiency(budget.step_time_ms, outcome.step_time_ms, num_workers)
     shutil.rmtree(plan.checkpoint_folder, ignore_errors=True)
@@ -127,12 +121,12 @@ def train_distributed(
     return TrainingResult(
         stage=STAGE,
         next=Stage.produce_model,
-        reason=f"{plan.job.num_steps} steps in {outcome.training_s:.0f} s by {num_workers} workers"
+        reason=f"{job.num_steps} steps in {outcome.training_s:.0f} s by {num_workers} workers"
         f", efficiency {told}: {describe(validation)} "
         f"on {len(plan.validation_cases)} validation cases.",
         weights=WEIGHTS,
         num_workers=num_workers,
-        num_steps=plan.job.num_steps,
+        num_steps=job.num_steps,
         training_s=outcome.training_s,
         step_time_ms=outcome.step_time_ms,
         peak_memory_bytes=known(outcome.peak_memory_bytes),
@@ -144,7 +138,7 @@ def train_distributed(
         efficiency=efficiency,
         forecast_efficiency=scaling.forecast_efficiency,
         resumed_from_step=outcome.resumed_from_step,
-        micro_batch_size=plan.job.micro_batch_size,
+        micro_batch_size=job.micro_batch_size,
     )
 
 
@@ -171,14 +165,15 @@ def work(order: WorkerOrder, settings: Settings) -> None:
         order.num_workers,
     )
     read_one = partial(read_case, label_map=ingest.label_map)
-    samples = plan.workload.make_samples(plan.train_cases, read_one, plan.shape)
-    with joined_team(plan.workload, samples, plan.job) as (team, device):
+    workload, shape, job = plan.setup.workload, plan.setup.shape, plan.setup.job
+    samples = workload.make_samples(plan.train_cases, read_one, shape)
+    with joined_team(workload, samples, job) as (team, device):
         trained = train(
-            plan.workload,
-            plan.operators,
+            workload,
+            plan.setup.operators,
             samples,
-            plan.shape,
-            replace(plan.job, device=device),
+            shape,
+            replace(job, device=device),
             plan.checkpoint_folder,
             CurveFile(folder(STAGE) / CURVES) if team.rank == 0 else ignore_row,
             team,
