@@ -1,6 +1,7 @@
 """What every step of the job stands on, in training and in the probes alike."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from kernels.folder import OperatorFolder
 from stages.contract import (
@@ -29,6 +30,10 @@ class Setup:
     """Handles for the loss, with the chosen implementation inside."""
     shape: DataShape
     job: Job
+
+    def on(self, device: str) -> Self:
+        """The same on another device."""
+        return replace(self, job=replace(self.job, device=device))
 
 
 def set_up(
