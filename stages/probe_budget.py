@@ -120,13 +120,12 @@ def measure(request: Path) -> None:
     from stages.measuring.child import answer_path
     from stages.measuring.step_probe import probe_steps
     from stages.training.order import make_batch
-    from stages.training.step import make_step
-    from stages.training.trial import prepare_trial
+    from stages.training.trial import prepare_trial, step_in_team
 
     settings = load_settings(Stage.probe_budget)
     asked: dict[str, Any] = json.loads(request.read_text("utf-8"))
     ingest = read(Stage.ingest_data, IngestResult)
-    trial = prepare_trial(
+    setup, samples = prepare_trial(
         ingest,
         read_manifest(),
         partial(read_case, label_map=ingest.label_map),
@@ -134,15 +133,10 @@ def measure(request: Path) -> None:
         settings,
         asked["micro_batch_size"],
     )
-    workload, job, samples = trial.workload, trial.job, trial.samples
-    step = make_step(workload, trial.operators, trial.shape, job)
-    make_batch(workload, samples, job, range(job.batch_size))  # loads its code before the peak
-
-    def take_step(index: int) -> None:
-        positions = range(index * job.batch_size, (index + 1) * job.batch_size)
-        step.run(make_batch(workload, samples, job, positions))
-
-    peak, timing = probe_steps(take_step, job.device)
+    _, take_step = step_in_team(setup, samples)
+    batch = range(setup.job.batch_size)
+    make_batch(setup.workload, samples, setup.job, batch)  # loads its code before the peak
+    peak, timing = probe_steps(take_step, setup.job.device)
     answer = {"peak_bytes": peak.model_dump(), "samples_ms": timing.samples_ms}
     answer_path(request).write_text(json.dumps(answer), "utf-8")
 

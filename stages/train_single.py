@@ -48,38 +48,26 @@ def train_single(
     from stages.training.plan import plan_training
 
     plan = plan_training(ingest, cases, budget, chosen, settings)
+    workload, shape, job = plan.setup.workload, plan.setup.shape, plan.setup.job
     read_one = partial(read_case, label_map=ingest.label_map)
-    samples = plan.workload.make_samples(plan.train_cases, read_one, plan.shape)
+    samples = workload.make_samples(plan.train_cases, read_one, shape)
     on_step = CurveFile(folder(STAGE) / CURVES)
     trained = train(
-        plan.workload,
-        plan.operators,
-        samples,
-        plan.shape,
-        plan.job,
-        plan.checkpoint_folder,
-        on_step,
+        workload, plan.setup.operators, samples, shape, job, plan.checkpoint_folder, on_step
     )
-    memory = peak_memory_bytes(plan.job.device)
-    metrics = evaluate(
-        plan.workload,
-        trained.model,
-        plan.validation_cases,
-        read_one,
-        plan.shape,
-        plan.job.device,
-    )
+    memory = peak_memory_bytes(job.device)
+    metrics = evaluate(workload, trained.model, plan.validation_cases, read_one, shape, job.device)
     validation = summarise(metrics, plan.validation_cases)
     weights = save_weights(trained.model, folder(STAGE))
     shutil.rmtree(plan.checkpoint_folder, ignore_errors=True)
     return TrainingResult(
         stage=STAGE,
         next=Stage.produce_model,
-        reason=f"{plan.job.num_steps} steps in {trained.training_s:.0f} s on one worker: "
+        reason=f"{job.num_steps} steps in {trained.training_s:.0f} s on one worker: "
         f"{describe(validation)} on {len(plan.validation_cases)} validation cases.",
         weights=weights,
         num_workers=1,
-        num_steps=plan.job.num_steps,
+        num_steps=job.num_steps,
         training_s=trained.training_s,
         step_time_ms=step_time(trained.curve),
         peak_memory_bytes=known(memory),
@@ -91,7 +79,7 @@ def train_single(
         efficiency=unknown("trained by one worker"),
         forecast_efficiency=unknown("trained by one worker"),
         resumed_from_step=trained.resumed_from_step,
-        micro_batch_size=plan.job.micro_batch_size,
+        micro_batch_size=job.micro_batch_size,
     )
 
 

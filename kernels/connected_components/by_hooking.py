@@ -19,7 +19,7 @@ INT32_POSITIONS_LIMIT = 2**31
 def label_by_hooking(
     mask: Tensor, connectivity: int | None = None, *, spatial_dims: int | None = None
 ) -> Tensor:
-    """Label the connected components of a mask; arguments and result as in `reference`.
+    """Label the connected components of a mask; arguments and result as in `op.py`.
 
     Raises:
         ValueError: rank, spatial_dims or connectivity out of range.

@@ -19,7 +19,7 @@ FLOAT32_EXACT_LIMIT = 2**24
 def label_by_pooling(
     mask: Tensor, connectivity: int | None = None, *, spatial_dims: int | None = None
 ) -> Tensor:
-    """Label the connected components of a mask; arguments and result as in `reference`.
+    """Label the connected components of a mask; arguments and result as in `op.py`.
 
     Raises:
         ValueError: rank, spatial_dims or connectivity out of range.

@@ -26,7 +26,7 @@ BEYOND = 2**62
 def label_by_runs(
     mask: Tensor, connectivity: int | None = None, *, spatial_dims: int | None = None
 ) -> Tensor:
-    """Label the connected components of a mask; arguments and result as in `reference`.
+    """Label the connected components of a mask; arguments and result as in `op.py`.
 
     Raises:
         ValueError: rank, spatial_dims or connectivity out of range.

@@ -15,23 +15,7 @@ from kernels.connected_components.arguments import prepare
 def reference(
     mask: Tensor, connectivity: int | None = None, *, spatial_dims: int | None = None
 ) -> Tensor:
-    """Label the connected components of a mask.
-
-    Args:
-        mask: any dtype; what is not equal to zero is foreground. Without `spatial_dims` every axis
-            is spatial, 1 to 3 of them.
-        connectivity: along how many axes two neighbours may differ by one voxel, 1 to the number of
-            spatial axes, as in scikit-image; None for all of them.
-        spatial_dims: 2 or 3: the last axes are spatial, those before are batch and channel, and
-            each volume is labelled from 1 by itself.
-
-    Returns:
-        int32 labels of the mask's shape: background 0, components 1 to N in raster order of their
-        first voxels.
-
-    Raises:
-        ValueError: rank, spatial_dims or connectivity out of range.
-    """
+    """Label the connected components of a mask; arguments, result and errors as in `op.py`."""
     arguments = prepare(mask, connectivity, spatial_dims)
     volumes = arguments.foreground.cpu().numpy()
     labels = np.zeros(volumes.shape, dtype=np.int32)

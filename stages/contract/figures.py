@@ -32,6 +32,15 @@ class Figure(Frozen):
         """Whether there is a value."""
         return self.value is not None
 
+    def times(self, factor: float) -> Self:
+        """The figure and its interval, multiplied by a constant of zero or more."""
+        return self.model_copy(
+            update={
+                name: None if end is None else end * factor
+                for name, end in (("value", self.value), ("low", self.low), ("high", self.high))
+            }
+        )
+
 
 def known(
     value: float,

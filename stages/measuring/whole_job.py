@@ -5,12 +5,12 @@ from stages.contract import Figure, known, unknown
 
 def job_hours(step_time_ms: Figure, num_steps: int) -> Figure:
     """Hours of all steps; the interval is that of the step."""
-    return scale(step_time_ms, num_steps / 3.6e6)
+    return step_time_ms.times(num_steps / 3.6e6)
 
 
 def job_cost(hours: Figure, price_per_hour: float, num_workers: int = 1) -> Figure:
     """Currency for all workers together."""
-    return scale(hours, price_per_hour * num_workers)
+    return hours.times(price_per_hour * num_workers)
 
 
 def relative_error(forecast: Figure, realised: Figure) -> Figure:
@@ -20,12 +20,3 @@ def relative_error(forecast: Figure, realised: Figure) -> Figure:
     if realised.value == 0:
         return unknown("a fraction of zero is undefined")
     return known((forecast.value - realised.value) / realised.value)
-
-
-def scale(figure: Figure, factor: float) -> Figure:
-    """A figure times a constant of zero or more."""
-    if figure.value is None:
-        return figure
-    low = None if figure.low is None else figure.low * factor
-    high = None if figure.high is None else figure.high * factor
-    return known(figure.value * factor, low, high, figure.num_samples)

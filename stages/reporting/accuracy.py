@@ -15,6 +15,12 @@ Predict = Callable[[Case], tuple[NDArray[Any], NDArray[Any], tuple[float, ...]]]
 """Predicted and true label values (*spatial) of a case, and their spacing in mm."""
 
 
+def held_out(cases: Sequence[Case]) -> list[Case]:
+    """The test cases, or where there are none the validation cases."""
+    test = [case for case in cases if case.split == "test"]
+    return test or [case for case in cases if case.split == "validation"]
+
+
 def score_cases(cases: Sequence[Case], predict: Predict, score: Score) -> dict[str, Figure]:
     """Mean of each metric with an interval over patients; a metric undefined on a case skips it."""
     rows = [score(*predict(case)) for case in cases]

@@ -2,7 +2,7 @@
 
 from stages.contract import Answer, Figure, Rung, known, unknown
 from stages.reporting.evidence import Evidence
-from stages.reporting.table import example
+from stages.reporting.guide_table import example
 from stages.reporting.wording import number, say, say_percent
 
 

@@ -3,7 +3,8 @@
 from stages.contract import DecisionResult
 from stages.reporting.evidence import Evidence, Terms
 from stages.reporting.mermaid import draw_mermaid
-from stages.reporting.page_tables import Table, all_tables, key_figures
+from stages.reporting.page_tables import all_tables, key_figures
+from stages.reporting.table import Table
 
 
 def write_markdown(decision: DecisionResult, evidence: Evidence, terms: Terms) -> str:

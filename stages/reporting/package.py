@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from kernels.folder import OperatorFolder
 from stages.contract import DataShape, Implementation, Rung, built_library
@@ -36,18 +35,6 @@ class Contents:
     deployment: str
     device: str
     data_digest: str
-
-
-def export_report(report: nn.Module, image: torch.Tensor) -> torch.export.ExportedProgram:
-    """The report graph with static shapes; image (1, C, *case_shape), which is not kept in it.
-
-    Raises:
-        Exception: whatever the exporter raises.
-    """
-    with torch.no_grad():
-        program = torch.export.export(report.eval(), (image,), strict=False)
-    program.example_inputs = None  # saved with the graph otherwise: one case, as large as all else
-    return program
 
 
 def write_package(
@@ -90,6 +77,13 @@ def write_package(
 def open_folder(folder: Path, files: Sequence[str]) -> serve.Package:
     """Open the package as its user would."""
     return serve.open_package({Path(name).stem: folder / name for name in files})
+
+
+def predict_one(package: serve.Package, image: NDArray[Any]) -> serve.Prediction:
+    """The report on one case (C, *case_shape)."""
+    prediction = package.predict(image[None])
+    assert isinstance(prediction, dict)
+    return prediction
 
 
 def write_example(folder: Path, image: NDArray[Any], prediction: serve.Prediction) -> None:

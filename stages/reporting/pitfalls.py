@@ -3,7 +3,7 @@
 from stages.contract import Answer, NumericsVerdict, ScalingVerdict
 from stages.reporting.answers import communication_share
 from stages.reporting.evidence import Evidence
-from stages.reporting.table import best_point, say_point
+from stages.reporting.guide_table import best_point, say_point
 from stages.reporting.wording import number, say, say_percent
 
 

@@ -16,9 +16,9 @@ from stages.reporting.checklist import tick_checklist
 from stages.reporting.evidence import Evidence, Terms
 from stages.reporting.forecasts import compare_forecasts
 from stages.reporting.guide_graph import letters
+from stages.reporting.guide_table import fill_table
 from stages.reporting.headline import write_headline
 from stages.reporting.pitfalls import answer_pitfalls
-from stages.reporting.table import fill_table
 
 VALID_DAYS = 90
 """Days after which the evidence counts as old."""

@@ -1,9 +1,27 @@
 """Targets of the product against what the model reached."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from stages.contract import Figure, ModelVerdict, Target, known, unknown
-from stages.reporting.wording import number, say
+from stages.contract import Figure, ModelVerdict, Settings, Target, known, unknown
+from stages.reporting.wording import GIB, number, say
+
+
+def hold_against(
+    settings: Settings,
+    accuracy: Mapping[str, Figure],
+    latency_p95_ms: Figure,
+    peak_memory_bytes: Figure,
+) -> tuple[Target, ...]:
+    """What was reached, against the targets of product and infrastructure."""
+    product = settings.product
+    metric = product.accuracy_metric
+    missing = unknown(f"the workload gives no {metric}, or there are no cases to score")
+    memory = peak_memory_bytes.times(1 / GIB)
+    return (
+        at_least(metric, product.accuracy_target, accuracy.get(metric, missing)),
+        at_most("latency p95", product.latency_budget_ms, latency_p95_ms, "ms"),
+        at_most("peak memory", settings.infrastructure.device_memory_gib, memory, "GiB"),
+    )
 
 
 def at_least(name: str, wanted: float, reached: Figure, unit: str = "") -> Target:

@@ -130,16 +130,16 @@ def _forecast_point(
 def _point(
     job: Job, num_workers: int, where: str, is_measured: bool, step: Figure, speedup: Figure
 ) -> ScalingPoint:
-    hours = _scale(step, job.num_steps / 3.6e6)
+    hours = step.times(job.num_steps / 3.6e6)
     return ScalingPoint(
         num_workers=num_workers,
         where=where,
         is_measured=is_measured,
         step_time_ms=step,
         speedup=speedup,
-        efficiency=_scale(speedup, 1 / num_workers),
+        efficiency=speedup.times(1 / num_workers),
         job_hours=hours,
-        job_cost=_scale(hours, num_workers * job.price_per_hour),
+        job_cost=hours.times(num_workers * job.price_per_hour),
     )
 
 
@@ -158,11 +158,3 @@ def _unknown_point(num_workers: int, where: str, reason: Figure) -> ScalingPoint
 
 def _cannot_split(job: Job, num_workers: int) -> Figure:
     return unknown(f"a global batch of {job.batch_size} cannot be split over {num_workers} workers")
-
-
-def _scale(figure: Figure, factor: float) -> Figure:
-    if figure.value is None:
-        return figure
-    low = None if figure.low is None else figure.low * factor
-    high = None if figure.high is None else figure.high * factor
-    return known(figure.value * factor, low, high, figure.num_samples)

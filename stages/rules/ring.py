@@ -42,6 +42,25 @@ def link_of(bandwidth_mbit_s: float, latency_us: float, software_us: float) -> L
     return Link(software_us + 2 * latency_us, 8 / bandwidth_mbit_s)
 
 
+def profile_step(
+    compute_ms: float, bucket_bytes: Sequence[int], bucket_ready_ms: Sequence[float]
+) -> StepProfile:
+    """A step of known length whose last bucket is ready when backward ends; the rest is optimizer.
+
+    Args:
+        compute_ms: the whole step without communication.
+        bucket_ready_ms: after the start of the step, for each bucket; the largest is above 0.
+    """
+    ends_ms = max(bucket_ready_ms)
+    backward_ms = min(ends_ms, compute_ms)
+    return StepProfile(
+        forward_backward_ms=backward_ms,
+        optimizer_ms=compute_ms - backward_ms,
+        bucket_bytes=tuple(bucket_bytes),
+        bucket_ready=tuple(min(at / ends_ms, 1.0) for at in bucket_ready_ms),
+    )
+
+
 def fit_link(num_bytes: Sequence[int], times_us: Sequence[float]) -> Link:
     """Least squares of the relative error, with alpha and beta held at or above zero.
 

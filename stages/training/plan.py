@@ -1,4 +1,4 @@
-"""Everything that a training run starts from, gathered from settings and results."""
+"""A training run: the job as it is set up, its cases, and where its checkpoints are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,29 +8,19 @@ from stages.contract import (
     SCRATCH,
     BudgetResult,
     Case,
-    DataShape,
     Implementation,
     IngestResult,
-    Operators,
     Settings,
-    Workload,
-    derive_data_shape,
-    load_workload,
-    open_chosen,
-    operators_for,
 )
 from stages.training.fingerprint import digest_files, fingerprint
-from stages.training.job import Job
+from stages.training.setup import Setup, set_up
 
 
 @dataclass(frozen=True)
 class Plan:
     """One training run."""
 
-    workload: Workload
-    operators: Operators
-    shape: DataShape
-    job: Job
+    setup: Setup
     train_cases: tuple[Case, ...]
     validation_cases: tuple[Case, ...]
     checkpoint_folder: Path
@@ -45,37 +35,25 @@ def plan_training(
     settings: Settings,
     num_workers: int = 1,
 ) -> Plan:
-    """Load workload and operator, derive shapes, and name the checkpoints by all that counts."""
+    """Set the job up, and name the checkpoints by all that counts."""
     training = settings.training
-    shape = derive_data_shape(ingest, settings)
-    job = Job(
-        num_steps=training.num_steps,
-        batch_size=training.batch_size,
-        micro_batch_size=budget.micro_batch_size,
-        learning_rate=training.learning_rate,
-        seed=training.seed,
-        checkpoint_every_steps=training.checkpoint_every_steps,
-        device=settings.infrastructure.device,
+    setup = set_up(
+        ingest, chosen, settings, budget.micro_batch_size, training.checkpoint_every_steps
     )
-    operator = open_chosen(settings.algorithm.operator)
-    serves_training = "training_step" in operator.spec.contexts
+    train_cases = tuple(case for case in cases if case.split == "train")
     key = fingerprint(
-        replace(job, checkpoint_every_steps=1),
-        shape,
+        replace(setup.job, checkpoint_every_steps=1),
+        setup.shape,
         num_workers,
         ingest.data_digest,
-        [case.case_id for case in cases if case.split == "train"],
+        [case.case_id for case in train_cases],
         training.workload,
         digest_files(Path(training.workload_source)),
-        chosen if serves_training else None,
-        digest_files(operator.path) if serves_training else None,
+        *((chosen, digest_files(setup.operator.path)) if setup.operator else ()),
     )
     return Plan(
-        workload=load_workload(training),
-        operators=operators_for(operator, chosen) if serves_training else {},
-        shape=shape,
-        job=job,
-        train_cases=tuple(case for case in cases if case.split == "train"),
+        setup=setup,
+        train_cases=train_cases,
         validation_cases=tuple(case for case in cases if case.split == "validation"),
         checkpoint_folder=SCRATCH / "checkpoints" / key,
     )

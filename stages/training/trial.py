@@ -1,35 +1,14 @@
 """A few real steps of the job, for the probes: one batch of training cases, read once."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
-from stages.contract import (
-    Case,
-    DataShape,
-    Implementation,
-    IngestResult,
-    Operators,
-    ReadCase,
-    Sample,
-    Settings,
-    Workload,
-    derive_data_shape,
-    load_workload,
-    open_chosen,
-    operators_for,
-)
-from stages.training.job import Job
+from torch import nn
 
-
-@dataclass(frozen=True)
-class Trial:
-    """What a probe steps with."""
-
-    workload: Workload
-    operators: Operators
-    shape: DataShape
-    job: Job
-    samples: tuple[Sample, ...]
+from stages.contract import Case, Implementation, IngestResult, ReadCase, Sample, Settings
+from stages.training.order import make_batch
+from stages.training.setup import Setup, set_up
+from stages.training.step import make_step
+from stages.training.team import ALONE, Team
 
 
 def prepare_trial(
@@ -39,31 +18,40 @@ def prepare_trial(
     chosen: Implementation,
     settings: Settings,
     micro_batch_size: int,
-) -> Trial:
-    """Load workload and operator, and read as many training cases as a batch holds.
+) -> tuple[Setup, tuple[Sample, ...]]:
+    """The job as it is set up, and as many training samples as a batch holds.
 
     No checkpoint falls due: a probe ends long before its job would.
     """
-    training = settings.training
-    job = Job(
-        num_steps=training.num_steps,
-        batch_size=training.batch_size,
-        micro_batch_size=micro_batch_size,
-        learning_rate=training.learning_rate,
-        seed=training.seed,
-        checkpoint_every_steps=training.num_steps,
-        device=settings.infrastructure.device,
-    )
-    shape = derive_data_shape(ingest, settings)
-    workload = load_workload(training)
-    operator = open_chosen(settings.algorithm.operator)
-    serves_training = "training_step" in operator.spec.contexts
-    train_cases = [case for case in cases if case.split == "train"][: job.batch_size]
-    lazy = workload.make_samples(train_cases, read_one, shape)
-    return Trial(
-        workload=workload,
-        operators=operators_for(operator, chosen) if serves_training else {},
-        shape=shape,
-        job=job,
-        samples=tuple(lazy[index] for index in range(len(train_cases))),
-    )
+    setup = set_up(ingest, chosen, settings, micro_batch_size, settings.training.num_steps)
+    train_cases = [case for case in cases if case.split == "train"][: setup.job.batch_size]
+    lazy = setup.workload.make_samples(train_cases, read_one, setup.shape)
+    return setup, tuple(lazy[index] for index in range(len(train_cases)))
+
+
+def step_in_team(
+    setup: Setup, samples: Sequence[Sample], team: Team = ALONE
+) -> tuple[nn.Module, Callable[[int], object]]:
+    """What is called in a step, and a step of the job on this worker's part, given its index."""
+    workload, job = setup.workload, setup.job
+    step = make_step(workload, setup.operators, setup.shape, job)
+    step.network = team.wrap(step)
+    places = team.slice_of(job.batch_size)
+    share = team.num_workers * len(places) / job.batch_size
+
+    def take_step(index: int) -> None:
+        positions = [index * job.batch_size + place for place in places]
+        step.run(make_batch(workload, samples, job, positions), share)
+
+    return step.network, take_step
+
+
+def step_alone(setup: Setup, samples: Sequence[Sample]) -> Callable[[int], object]:
+    """A step by one worker on so many samples of the first batch."""
+    workload, job = setup.workload, setup.job
+    step = make_step(workload, setup.operators, setup.shape, job)
+
+    def take_part(num_samples: int) -> None:
+        step.run(make_batch(workload, samples, job, range(num_samples)))
+
+    return take_part

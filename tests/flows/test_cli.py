@@ -7,7 +7,7 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
-from conftest import FakeWorkspace
+from fake_workspace import FakeWorkspace
 
 from flows.dvc import child_environment
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import psutil
 import pytest
-from conftest import FakeWorkspace
+from fake_workspace import FakeWorkspace
 
 from flows.decide import decide
 from flows.dvc import child_environment

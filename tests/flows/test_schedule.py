@@ -7,7 +7,7 @@ import time
 
 import psutil
 import pytest
-from conftest import FakeWorkspace
+from fake_workspace import FakeWorkspace
 
 from flows.dvc import child_environment
 from flows.schedule import check_schedule

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from decision_results import PATHS, write_results
 
-from stages.contract import DecisionResult, Settings, Stage, load_settings
+from stages.contract import (
+    DecisionResult,
+    Settings,
+    Stage,
+    SupportResult,
+    load_settings,
+    unknown,
+    write,
+)
 from stages.record_decision import record_decision
 
 TODAY = date(2026, 3, 1)
@@ -97,6 +105,11 @@ def workspace(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def record(path: str) -> tuple[DecisionResult, str, str]:
     """The decision, its Markdown and its page."""
     write_results(path)
+    return record_again()
+
+
+def record_again() -> tuple[DecisionResult, str, str]:
+    """The same on the results that are there."""
     settings: Settings = load_settings(Stage.record_decision)
     decision = record_decision(settings, TODAY)
     folder = Path("reports/record_decision")
@@ -236,6 +249,34 @@ def test_rejected_options_say_why(workspace: Path) -> None:
     assert sum("| chosen |" in row for row in rows) == 1
     assert sum("rejected: " in row for row in rows) == 3
     assert "a NumPy round trip cannot be exported" in table
+
+
+def test_options_show_percentile_and_note(workspace: Path) -> None:
+    """612 ms end to end at the median are 643 ms at the 95th percentile; a note stands by."""
+    rows = options(record("standard")[1])
+    assert rows[0][-3:] == ["end to end p95", "outcome", "note"]
+    told = {(row[0], row[1]): (row[5], row[7]) for row in rows[1:]}
+    assert told["min_plus", "compiled"] == ("643 ms", "compiled in 7.1 s")
+    assert told["scipy", "library"] == ("1,239 ms", "BSD-3-Clause, scipy 1.17.0")
+    assert told["min_plus", "standard"] == ("5,460 ms", "")
+    assert options(record("build")[1])[-1][5].startswith("unknown: measured on the packed model")
+
+
+def test_options_leave_out_what_says_nothing(workspace: Path) -> None:
+    """Without any percentile or note there is no column for it."""
+    write_results("standard")
+    update = {"p95_ms": unknown("not measured"), "note": None}
+    support = next(r for r in PATHS["standard"] if isinstance(r, SupportResult))
+    bare = tuple(candidate.model_copy(update=update) for candidate in support.candidates)
+    write(support.model_copy(update={"candidates": bare}))
+    assert options(record_again()[1])[0][-2:] == ["end to end", "outcome"]
+
+
+def options(text: str) -> list[list[str]]:
+    """The cells of the table of options in a record's Markdown, its headers first."""
+    table = text.split("## Options looked at")[1].split("##")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_forecasts_keep_their_error(workspace: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from conftest import FakeWorkspace
+from fake_workspace import FakeWorkspace
 
 from flows.decide import decide, take_path
 from flows.dvc import CLONE
@@ -15,6 +15,33 @@ from flows.tracking import open_store
 from stages.contract import ROUTES, Result, Stage, execute, read_raw
 
 COMBINATIONS = [dict(zip(ROUTES, choice, strict=True)) for choice in product(*ROUTES.values())]
+
+
+def path_of_flow(name_next: Callable[[Stage], str | None]) -> tuple[Stage, ...]:
+    """The stages that the flow runs before the record when each names what `name_next` says."""
+    ran: list[Stage] = []
+
+    def run(stage: Stage) -> Stage | None:
+        ran.append(stage)
+        named = name_next(stage)
+        return None if named is None else Stage(named)
+
+    take_path(run)
+    return tuple(ran)
+
+
+def named_in_result(stage: Stage) -> str | None:
+    """What the stage's result in the current folder names."""
+    named: str | None = read_raw(stage)["next"]
+    return named
+
+
+def one_combination_a_path() -> dict[tuple[Stage, ...], dict[Stage, Stage]]:
+    """The first combination that leads to each path."""
+    found: dict[tuple[Stage, ...], dict[Stage, Stage]] = {}
+    for following in COMBINATIONS:
+        found.setdefault(path_of_flow(following.get), following)
+    return found
 
 
 def taken() -> set[Stage]:
@@ -60,18 +87,23 @@ def test_every_combination_of_verdicts_gives_the_same_stages(
             result = Result(stage=stage, next=following.get(stage), reason="chosen")
             execute(stage, lambda settings, result=result: result)  # type: ignore[misc]
         before = following
-        ran: list[Stage] = []
-
-        def run(stage: Stage, ran: list[Stage] = ran) -> Stage | None:
-            ran.append(stage)
-            named = read_raw(stage)["next"]
-            return None if named is None else Stage(named)
-
-        take_path(run)
-        assert {*ran, Stage.record_decision} == taken(), following
-        assert ran == sorted(ran, key=list(Stage).index), "forward only"
-        paths.add(tuple(ran))
+        path = path_of_flow(named_in_result)
+        assert {*path, Stage.record_decision} == taken(), following
+        assert list(path) == sorted(path, key=list(Stage).index), "forward only"
+        paths.add(path)
     assert len(paths) == 32
+
+
+@pytest.mark.slow
+def test_every_path_is_the_same_in_a_real_repro(inside: FakeWorkspace) -> None:
+    """What `dvc repro` took is what the flow runs on these results, on each of the 32 paths."""
+    combinations = one_combination_a_path()
+    assert len(combinations) == 32
+    for path, following in combinations.items():
+        inside.set_table({stage: {"next": str(named)} for stage, named in following.items()})
+        inside.dvc("repro")
+        assert taken() == {*path, Stage.record_decision}
+        assert path_of_flow(named_in_result) == path
 
 
 @pytest.mark.slow

@@ -1,0 +1,45 @@
+"""What a packed model takes when it is used: time call after call, and memory."""
+
+from collections.abc import Callable
+from typing import Self
+
+from stages.contract import Figure, Frozen, unknown
+from stages.measuring.memory import peak_memory_bytes
+from stages.measuring.percentile import p95_figure
+from stages.measuring.timing import time_interleaved
+
+LATENCY_LIMIT_S = 60.0
+REPEATS_FACTOR = 3
+"""A 95th percentile needs more calls than a median."""
+
+
+class Serving(Frozen):
+    """Latency of one case, and the peak of opening the model and using it for the first time."""
+
+    median_ms: Figure
+    p95_ms: Figure
+    peak_bytes: Figure
+
+    @classmethod
+    def unknown(cls, reason: str) -> Self:
+        """Nothing could be measured."""
+        return cls(median_ms=unknown(reason), p95_ms=unknown(reason), peak_bytes=unknown(reason))
+
+
+def measure_serving(
+    open_model: Callable[[], Callable[[], object]], repeats: int, device: str
+) -> Serving:
+    """Open a model and use it, over and over; call this in a process that has done neither.
+
+    `open_model` gives the call that predicts one case.
+    """
+    opened: list[Callable[[], object]] = []
+
+    def open_and_predict() -> None:
+        opened.append(open_model())
+        opened[0]()
+
+    peak = peak_memory_bytes(open_and_predict, device)
+    calls = {"model": opened[0]}
+    timing = time_interleaved(calls, repeats * REPEATS_FACTOR, device, LATENCY_LIMIT_S)["model"]
+    return Serving(median_ms=timing.as_figure(), p95_ms=p95_figure(timing), peak_bytes=peak)
