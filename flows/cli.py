@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -136,18 +135,26 @@ def ui(workspace: _Workspace = None) -> None:
 def main() -> None:
     """Entry point: one clear message and an exit status for whatever a person can act on."""
     signal.signal(signal.SIGTERM, _interrupt)
+    status = _obey()
+    from flows.prefect_api import end_process
+
+    end_process(status)
+
+
+def _obey() -> int:
     try:
         app()
     except InputError as error:
         _say(error)
-        sys.exit(INPUT_STATUS)
+        return INPUT_STATUS
     except RunStoppedError as error:
         _say(error)
-        sys.exit(STOPPED_STATUS)
+        return STOPPED_STATUS
     except SystemExit as end:
         if end.code == INTERRUPTED_STATUS:  # typer has caught the interrupt
             _say("interrupted; what was finished is kept, `breakeven run` goes on from there")
-        raise
+        return end.code if isinstance(end.code, int) else 0
+    return 0
 
 
 def _enter(workspace: Path | None) -> Path:

@@ -1,14 +1,18 @@
-"""The Prefect server that a run reports to: the stated one, else one that lives as long as we do."""
+"""The Prefect server that a run reports to: the stated one, else one that lives as long as we."""
 
 import os
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from flows.local_server import prefect_server
 
 _VARIABLE = "PREFECT_API_URL"
-_DELIVERY_LIMIT_S = 10.0
+_DELIVERY_LIMIT_S = 5.0
+_messages_are_stuck = threading.Event()
 
 
 @contextmanager
@@ -25,23 +29,38 @@ def prefect_api(workspace: Path, preferred_port: int = 0) -> Iterator[str]:
 
     stated = PREFECT_API_URL.value()
     if stated:
-        yield str(stated)
+        with _delivering():
+            yield str(stated)
         return
     with prefect_server(workspace, preferred_port) as server:
         api = f"{server.url}/api"
         os.environ[_VARIABLE] = api
         try:
-            with temporary_settings({PREFECT_API_URL: api}):
+            with temporary_settings({PREFECT_API_URL: api}), _delivering():
                 yield api
         finally:
-            _deliver_what_is_queued()
             del os.environ[_VARIABLE]
 
 
-def _deliver_what_is_queued() -> None:
-    """Logs and states of tasks travel in the background; without a server, an exit waits for them."""
-    from prefect.events.worker import EventsWorker
-    from prefect.logging.handlers import APILogWorker
+def end_process(status: int) -> NoReturn:
+    """Exit at once where messages wait for a server that is gone; Prefect retries for minutes."""
+    if _messages_are_stuck.is_set():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
-    for worker in (APILogWorker, EventsWorker):
-        worker.drain_all(timeout=_DELIVERY_LIMIT_S)
+
+@contextmanager
+def _delivering() -> Iterator[None]:
+    """At the end wait for logs and states of tasks, which travel in the background."""
+    try:
+        yield
+    finally:
+        from prefect.events.worker import EventsWorker
+        from prefect.logging.handlers import APILogWorker
+
+        for worker in (APILogWorker, EventsWorker):
+            ended = worker.drain_all(timeout=_DELIVERY_LIMIT_S)
+            if isinstance(ended, tuple) and ended[1]:
+                _messages_are_stuck.set()

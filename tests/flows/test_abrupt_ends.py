@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import psutil
 import pytest
-from conftest import FakeWorkspace
+from fake_workspace import FakeWorkspace
 
 from flows.dvc import child_environment
 from flows.tracking import open_store
@@ -23,6 +23,7 @@ def running(workspace: FakeWorkspace) -> Iterator["subprocess.Popen[str]"]:
     environment = child_environment()
     environment.pop("PREFECT_HOME", None)
     environment.pop("PREFECT_API_URL", None)
+    environment["PREFECT_CLIENT_MAX_RETRIES"] = "1"  # the default is patient for minutes
     with subprocess.Popen(
         [sys.executable, "-m", "flows.cli", "run", "--workspace", str(workspace.path)],
         cwd=workspace.path,
@@ -84,7 +85,7 @@ def test_interrupt_ends_everything_and_says_how_to_go_on(
 
 
 def test_kill_leaves_no_process_and_the_next_run_goes_on(fake_workspace: FakeWorkspace) -> None:
-    """SIGKILL: stages and server go with us; the next run takes what was finished from the cache."""
+    """SIGKILL: stages and server go with us; the next run takes the finished from the cache."""
     fake_workspace.set_table({"check_support": {"act": "hang"}})
     with running(fake_workspace) as process:
         wait_until(lambda: is_in("check_support", fake_workspace))
