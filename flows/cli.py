@@ -1,8 +1,18 @@
-"""The command line. Heavy imports wait inside the commands."""
+"""The command line. Heavy imports wait inside the commands.
+
+Exit status, the same for every command:
+    0    done
+    1    stopped: a stage failed, the data was refused, another run holds the workspace, or a store
+         belongs to another version
+    2    not begun, nothing made or written: an option, a folder that it names, or `params.yaml` is
+         at fault, or there is nothing yet to show or to collect
+    130  interrupted
+"""
 
 import os
 import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,9 +35,37 @@ app = typer.Typer(
     help="Do a custom operator and distributed training pay off? Measured, then carried out.",
 )
 
+
+def _named_path(text: str) -> Path:
+    """A path; an empty text would mean the current folder."""
+    if not text.strip():
+        raise typer.BadParameter("expected a path, got an empty text")
+    return Path(text)
+
+
 _Workspace = Annotated[
     Path | None,
-    typer.Option("--workspace", help="Folder to work in, made on first use; default: the clone."),
+    typer.Option(
+        "--workspace",
+        help="Folder to work in, made on first use; default: the clone.",
+        parser=_named_path,
+        metavar="DIR",
+    ),
+]
+_Data = Annotated[
+    Path | None,
+    typer.Option(
+        help="nnU-Net or Medical Segmentation Decathlon folder; written into params.yaml.",
+        parser=_named_path,
+        metavar="DIR",
+    ),
+]
+_Operator = Annotated[
+    str | None,
+    typer.Option(
+        help="Bundled operator by name, or a folder's path; written into params.yaml.",
+        metavar="NAME|PATH",
+    ),
 ]
 _Settings = Annotated[
     list[str] | None,
@@ -37,16 +75,15 @@ _Settings = Annotated[
 
 @app.command()
 def run(
-    data: Annotated[
-        Path | None, typer.Option(help="nnU-Net or Medical Segmentation Decathlon folder.")
-    ] = None,
-    operator: Annotated[str | None, typer.Option(help="Bundled operator, or a folder.")] = None,
+    data: _Data = None,
+    operator: _Operator = None,
     workspace: _Workspace = None,
     settings: _Settings = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Execute every stage anew.")] = False,
 ) -> None:
     """Take the data through the decision graph, to a record and a registered model."""
     place, console = _enter(workspace), Console()
+    _check(place, settings or [], data, operator)
     from flows.lock import workspace_lock
 
     with workspace_lock(place):
@@ -72,7 +109,11 @@ def report(workspace: _Workspace = None) -> None:
 
 
 @app.command("check-data")
-def check_data(folder: Annotated[Path, typer.Argument(help="Folder of a data set.")]) -> None:
+def check_data(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of a data set.", parser=_named_path, metavar="DIR")
+    ],
+) -> None:
     """Judge a folder and do nothing else: exit 0 accepted, 1 refused."""
     from stages.imaging.judge_folder import main as judge
 
@@ -89,10 +130,13 @@ def collect(workspace: _Workspace = None) -> None:
     from flows.present import collect_present
     from flows.tracking import open_store
 
-    with workspace_lock(place):
-        collected = collect_present(open_store(place))
-    how = "kept now" if collected.is_new else "kept before, nothing to do"
     console = Console()
+    with workspace_lock(place):
+        store = open_store(place)
+        if store.news is not None:
+            console.print(store.news, soft_wrap=True, highlight=False)
+        collected = collect_present(store)
+    how = "kept now" if collected.is_new else "kept before, nothing to do"
     console.print(f"run      {collected.run_id}: {how}", soft_wrap=True, highlight=False)
     if collected.model is not None:
         console.print(
@@ -105,20 +149,23 @@ def schedule(
     cron: Annotated[str, typer.Option(help="Five fields, such as '0 2 * * 1-5'.")],
     timezone: Annotated[str, typer.Option(help="IANA name, such as Europe/Zurich.")] = "UTC",
     workspace: _Workspace = None,
-    data: Annotated[Path | None, typer.Option(help="As for run.")] = None,
-    operator: Annotated[str | None, typer.Option(help="As for run.")] = None,
+    data: _Data = None,
+    operator: _Operator = None,
     settings: _Settings = None,
 ) -> None:
     """Run by a cron line, until Ctrl-C; a run that falls due during another is cancelled."""
     place, console = _enter(workspace), Console()
+    _check(place, settings or [], data, operator)
     from flows.lock import workspace_lock
 
+    with warnings.catch_warnings():  # Prefect's home is in the workspace, which may be yet to come
+        warnings.filterwarnings("ignore", "Failed to create the Prefect home")
+        from flows.schedule import check_schedule, serve_schedule
+
+    check_schedule(cron, timezone)
     with workspace_lock(place):
         _ready(place, console, settings or [], data, operator)
     os.chdir(place)
-    from flows.schedule import check_schedule, serve_schedule
-
-    check_schedule(cron, timezone)
     serve_schedule(place, cron, timezone, console)
 
 
@@ -143,9 +190,10 @@ def main() -> None:
     except RunStoppedError as error:
         _say(error)
         sys.exit(STOPPED_STATUS)
-    except KeyboardInterrupt:
-        _say("interrupted; what was finished is kept, `breakeven run` goes on from there")
-        sys.exit(INTERRUPTED_STATUS)
+    except SystemExit as end:  # Typer makes one of an interrupt
+        if end.code == INTERRUPTED_STATUS:
+            _say("interrupted; what was finished is kept, `breakeven run` goes on from there")
+        raise
 
 
 def _enter(workspace: Path | None) -> Path:
@@ -154,6 +202,15 @@ def _enter(workspace: Path | None) -> Path:
     place = find_workspace(workspace)
     hush(place)
     return place
+
+
+def _check(place: Path, settings: list[str], data: Path | None, operator: str | None) -> None:
+    """Refuse what is at fault before anything is made or written."""
+    from flows.params_file import plan_changes
+    from flows.workspace import check_place
+
+    check_place(place)
+    plan_changes(place, settings, data, operator)
 
 
 def _ready(
@@ -170,9 +227,11 @@ def _ready(
 
 
 def _expect_folder(place: Path) -> None:
-    if not place.is_dir():
+    from flows.workspace import is_workspace
+
+    if not is_workspace(place):
         raise InputError(
-            f"--workspace: expected a folder, found none at {place}: `breakeven run` makes it"
+            f"--workspace: expected a workspace, found none at {place}: `breakeven run` makes it"
         )
 
 
