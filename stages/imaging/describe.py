@@ -80,8 +80,8 @@ def _note(facts: DataSetFacts, cases: Sequence[Case]) -> list[str]:
     unknown = count_unknown_patients(facts.cases)
     if unknown:
         notes.append(
-            f"{describe_unknown_patients(unknown, len(facts.cases))}; data.patient_pattern says how "
-            f"names tell the patient"
+            f"{describe_unknown_patients(unknown, len(facts.cases))}; data.patient_pattern says "
+            f"how names tell the patient"
         )
     num_unlabelled = sum(case.split == "unlabelled" for case in facts.cases)
     if num_unlabelled:
