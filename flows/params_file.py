@@ -17,6 +17,7 @@ from stages.contract import PARAMS, InputError, parse_parameters, read_parameter
 
 _BUNDLED = Path("kernels")
 _PATHS = ("data.source", "algorithm.operator")
+_CODE = ("algorithm.operator", "training.workload_source")
 
 
 @dataclass(frozen=True)
@@ -128,21 +129,34 @@ def _follow(
     """Check what the stated values lead to, and return the keys that follow from them."""
     changes = {}
     if "data.source" in stated:
-        source = stated["data.source"]
-        is_copied = not (workspace / PARAMS).exists() and (CLONE / source).is_file()  # a recipe
-        check_data((CLONE if is_copied else workspace) / source, origins["data.source"])
+        check_data(_data_place(workspace, stated["data.source"]), origins["data.source"])
     if "training.workload" in stated:
         code = check_workload(stated["training.workload"], origins["training.workload"])
         if "training.workload_source" not in stated:
             changes["training.workload_source"] = _in_clone(code)
-    for key in ("algorithm.operator", "training.workload_source"):
+    for key in _CODE:
         value = changes.get(key) or _value(document, key)
         if _is_of_clone(workspace, value):
             changes[key] = str(CLONE / value)
     if "algorithm.operator" in stated:
         folder = changes.get("algorithm.operator", stated["algorithm.operator"])
         check_operator(workspace / folder, origins["algorithm.operator"])
+    places = {
+        "data.source": _data_place(workspace, _value(document, "data.source")),
+        **{key: workspace / (changes.get(key) or _value(document, key)) for key in _CODE},
+    }
+    for key, place in places.items():
+        if not place.exists():
+            raise InputError(
+                f"{origins.get(key, PARAMS)}: {key}: found nothing at {place}; was it moved?"
+            )
     return changes
+
+
+def _data_place(workspace: Path, source: str) -> Path:
+    """Where the data is; a workspace that is yet to come gets copies of the clone's recipes."""
+    is_copied = not (workspace / PARAMS).exists() and (CLONE / source).is_file()
+    return (CLONE if is_copied else workspace) / source
 
 
 def _is_of_clone(workspace: Path, value: str) -> bool:

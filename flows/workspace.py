@@ -40,7 +40,10 @@ def check_place(workspace: Path) -> None:
     """
     if not workspace.is_dir():
         return
-    found = sorted(path.name for path in workspace.iterdir())
+    try:
+        found = sorted(path.name for path in workspace.iterdir())
+    except OSError as error:
+        raise InputError(f"--workspace: {workspace} cannot be read: {error.strerror}") from error
     if found and not is_workspace(workspace):
         raise InputError(
             f"--workspace: expected a new or empty folder, or a workspace, found "

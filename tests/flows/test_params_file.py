@@ -14,7 +14,9 @@ from stages.contract import InputError
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """A folder with the clone's parameters as a workspace of its own has them."""
-    (tmp_path / "params.yaml").write_bytes((CLONE / "params.yaml").read_bytes())
+    for name in ("params.yaml", "data/phantom.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((CLONE / name).read_bytes())
     change_parameters(tmp_path)
     return tmp_path
 
@@ -252,3 +254,17 @@ def test_a_workspace_that_is_yet_to_come_is_judged_by_the_clone(tmp_path: Path) 
     plan = plan_changes(place, ["data.source=data/phantom.yaml", "training.seed=3"])
     assert "params.yaml: training.seed: 0 -> 3" in plan.lines
     assert not place.exists()
+
+
+def test_what_the_file_names_must_still_be_there(workspace: Path, tmp_path: Path) -> None:
+    """An operator or data that was moved since is told before another change is written."""
+    folder = copy_operator(tmp_path / "operator_to_be_moved")
+    change_parameters(workspace, operator=str(folder))
+    before = text(workspace)
+    folder.rename(tmp_path / "moved")
+    with pytest.raises(InputError, match=r"^params\.yaml: algorithm\.operator: found nothing at"):
+        change_parameters(workspace, ["training.seed=5"])
+    (workspace / "data" / "phantom.yaml").unlink()
+    with pytest.raises(InputError, match=r"^params\.yaml: data\.source: found nothing at"):
+        change_parameters(workspace, operator="lesion_loss")
+    assert text(workspace) == before
