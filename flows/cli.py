@@ -6,7 +6,7 @@ Exit status, the same for every command:
          belongs to another version
     2    not begun, nothing made or written: an option, a folder that it names, or `params.yaml` is
          at fault, or there is nothing yet to show or to collect
-    130  interrupted
+    130  interrupted; `ui` and `schedule`, which have no other end, then exit with 0
 """
 
 import os
