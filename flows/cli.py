@@ -1,7 +1,17 @@
-"""The command line. Heavy imports wait inside the commands."""
+"""The command line. Heavy imports wait inside the commands.
+
+Exit status, the same for every command:
+    0    done
+    1    stopped: a stage failed, the data was refused, another run holds the workspace, or a store
+         belongs to another version
+    2    not begun, nothing made or written: an option, a folder that it names, or `params.yaml` is
+         at fault, or there is nothing yet to show or to collect
+    130  interrupted; `ui` and `schedule`, which have no other end, then exit with 0
+"""
 
 import os
 import signal
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from flows.failures import RunStoppedError
+from flows.options import Data, Operator, Settings, Workspace, named_path
 from flows.quiet import hush
 from stages.contract import InputError
 
@@ -24,28 +35,18 @@ app = typer.Typer(
     help="Do a custom operator and distributed training pay off? Measured, then carried out.",
 )
 
-_Workspace = Annotated[
-    Path | None,
-    typer.Option("--workspace", help="Folder to work in, made on first use; default: the clone."),
-]
-_Settings = Annotated[
-    list[str] | None,
-    typer.Option("-S", metavar="SECTION.KEY=VALUE", help="Written into params.yaml; repeatable."),
-]
-
 
 @app.command()
 def run(
-    data: Annotated[
-        Path | None, typer.Option(help="nnU-Net or Medical Segmentation Decathlon folder.")
-    ] = None,
-    operator: Annotated[str | None, typer.Option(help="Bundled operator, or a folder.")] = None,
-    workspace: _Workspace = None,
-    settings: _Settings = None,
+    data: Data = None,
+    operator: Operator = None,
+    workspace: Workspace = None,
+    settings: Settings = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Execute every stage anew.")] = False,
 ) -> None:
     """Take the data through the decision graph, to a record and a registered model."""
     place, console = _enter(workspace), Console()
+    _check(place, settings or [], data, operator)
     from flows.lock import workspace_lock
 
     with workspace_lock(place):
@@ -61,7 +62,7 @@ def run(
 
 
 @app.command()
-def report(workspace: _Workspace = None) -> None:
+def report(workspace: Workspace = None) -> None:
     """Show the last decision: verdict, reason, figures, and where record and model are."""
     from flows.report_screen import show_report
 
@@ -72,7 +73,11 @@ def report(workspace: _Workspace = None) -> None:
 
 
 @app.command("check-data")
-def check_data(folder: Annotated[Path, typer.Argument(help="Folder of a data set.")]) -> None:
+def check_data(
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of a data set.", parser=named_path, metavar="DIR")
+    ],
+) -> None:
     """Judge a folder and do nothing else: exit 0 accepted, 1 refused."""
     from stages.imaging.judge_folder import main as judge
 
@@ -80,7 +85,7 @@ def check_data(folder: Annotated[Path, typer.Argument(help="Folder of a data set
 
 
 @app.command()
-def collect(workspace: _Workspace = None) -> None:
+def collect(workspace: Workspace = None) -> None:
     """Keep the results of a bare `dvc repro` in MLflow, and register its model; each once."""
     place = _enter(workspace)
     _expect_folder(place)
@@ -89,10 +94,13 @@ def collect(workspace: _Workspace = None) -> None:
     from flows.present import collect_present
     from flows.tracking import open_store
 
-    with workspace_lock(place):
-        collected = collect_present(open_store(place))
-    how = "kept now" if collected.is_new else "kept before, nothing to do"
     console = Console()
+    with workspace_lock(place):
+        store = open_store(place)
+        if store.news is not None:
+            console.print(store.news, soft_wrap=True, highlight=False)
+        collected = collect_present(store)
+    how = "kept now" if collected.is_new else "kept before, nothing to do"
     console.print(f"run      {collected.run_id}: {how}", soft_wrap=True, highlight=False)
     if collected.model is not None:
         console.print(
@@ -104,26 +112,29 @@ def collect(workspace: _Workspace = None) -> None:
 def schedule(
     cron: Annotated[str, typer.Option(help="Five fields, such as '0 2 * * 1-5'.")],
     timezone: Annotated[str, typer.Option(help="IANA name, such as Europe/Zurich.")] = "UTC",
-    workspace: _Workspace = None,
-    data: Annotated[Path | None, typer.Option(help="As for run.")] = None,
-    operator: Annotated[str | None, typer.Option(help="As for run.")] = None,
-    settings: _Settings = None,
+    workspace: Workspace = None,
+    data: Data = None,
+    operator: Operator = None,
+    settings: Settings = None,
 ) -> None:
     """Run by a cron line, until Ctrl-C; a run that falls due during another is cancelled."""
     place, console = _enter(workspace), Console()
+    _check(place, settings or [], data, operator)
     from flows.lock import workspace_lock
 
+    with warnings.catch_warnings():  # Prefect's home is in the workspace, which may be yet to come
+        warnings.filterwarnings("ignore", "Failed to create the Prefect home")
+        from flows.schedule import check_schedule, serve_schedule
+
+    check_schedule(cron, timezone)
     with workspace_lock(place):
         _ready(place, console, settings or [], data, operator)
     os.chdir(place)
-    from flows.schedule import check_schedule, serve_schedule
-
-    check_schedule(cron, timezone)
     serve_schedule(place, cron, timezone, console)
 
 
 @app.command()
-def ui(workspace: _Workspace = None) -> None:
+def ui(workspace: Workspace = None) -> None:
     """Serve the pages of MLflow and Prefect on loopback, until Ctrl-C."""
     place = _enter(workspace)
     _expect_folder(place)
@@ -165,6 +176,15 @@ def _enter(workspace: Path | None) -> Path:
     return place
 
 
+def _check(place: Path, settings: list[str], data: Path | None, operator: str | None) -> None:
+    """Refuse what is at fault before anything is made or written."""
+    from flows.params_file import plan_changes
+    from flows.workspace import check_place
+
+    check_place(place)
+    plan_changes(place, settings, data, operator)
+
+
 def _ready(
     place: Path, console: Console, settings: list[str], data: Path | None, operator: str | None
 ) -> None:
@@ -198,9 +218,11 @@ def _decide(place: Path, fresh: bool, api: str, console: Console) -> None:
 
 
 def _expect_folder(place: Path) -> None:
-    if not place.is_dir():
+    from flows.workspace import is_workspace
+
+    if not is_workspace(place):
         raise InputError(
-            f"--workspace: expected a folder, found none at {place}: `breakeven run` makes it"
+            f"--workspace: expected a workspace, found none at {place}: `breakeven run` makes it"
         )
 
 

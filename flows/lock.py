@@ -5,9 +5,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from flows.failures import WorkspaceBusyError
-from stages.contract import SCRATCH
+from stages.contract import SCRATCH, InputError
 
 _held: set[Path] = set()
 
@@ -17,14 +18,14 @@ def workspace_lock(workspace: Path) -> Iterator[None]:
     """Hold the workspace; free where this process holds it already.
 
     Raises:
+        InputError: nothing can be written there.
         WorkspaceBusyError: another process holds it; nothing was touched.
     """
     path = (workspace / SCRATCH / "lock").resolve()
     if path in _held:
         yield
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+", encoding="utf-8") as file:
+    with _open(path, workspace) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -42,6 +43,17 @@ def workspace_lock(workspace: Path) -> Iterator[None]:
             yield
         finally:
             _held.discard(path)
+
+
+def _open(path: Path, workspace: Path) -> TextIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{workspace}: expected a folder to work in that can be written, got: "
+            f"{error.strerror} ({error.filename}); give another with --workspace DIR"
+        ) from error
 
 
 @contextmanager

@@ -31,8 +31,10 @@ def open_run(workspace: str, fresh: bool) -> Iterator[StageRunner]:
         prepare(place)
         os.chdir(place)
         load_parameters()
-        collection = Collection(open_store(place), "decide")
-        screen = Screen()
+        store, screen = open_store(place), Screen()
+        if store.news is not None:
+            screen.note(store.news)
+        collection = Collection(store, "decide")
         status: RunStatus = "KILLED"
         try:
             screen.open()

@@ -50,6 +50,10 @@ class Screen:
             self._live.stop()
             self._live = None
 
+    def note(self, text: str) -> None:
+        """Say something that stays above the list."""
+        self.console.print(Text(text, "yellow"), soft_wrap=True)
+
     def started(self, stage: Stage) -> None:
         """A stage begins."""
         self._states[stage], self._began[stage] = "runs", time.monotonic()

@@ -5,7 +5,7 @@ import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,18 @@ class Store:
     client: "MlflowClient"
     uri: str
     experiment_id: str
+    orphans: tuple[str, ...] = ()
+    """Runs that a killed process had left open; closed when the store was opened."""
+
+    @property
+    def news(self) -> str | None:
+        """What a person should know of them; None where there were none."""
+        if not self.orphans:
+            return None
+        return (
+            "a run before this one was killed: its record in MLflow is closed now, the stages "
+            "that it finished are kept"
+        )
 
 
 def tracking_uri(workspace: Path) -> str:
@@ -54,8 +66,7 @@ def open_store(workspace: Path) -> Store:
             mlflow.set_tracking_uri(uri)
         client = MlflowClient(uri)
         store = Store(client, uri, _experiment(client, uri))
-    close_orphans(store)
-    return store
+    return replace(store, orphans=close_orphans(store))
 
 
 def process_tags() -> dict[str, str]:

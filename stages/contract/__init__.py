@@ -70,6 +70,7 @@ from stages.contract.parameters import (
     load_parameters,
     load_settings,
     parse_parameters,
+    read_parameters,
 )
 from stages.contract.results import (
     BudgetVerdict,
@@ -102,7 +103,6 @@ from stages.contract.workload import (
     ReadCase,
     Sample,
     Workload,
-    find_workload_source,
     load_workload,
 )
 
@@ -180,7 +180,6 @@ __all__ = [
     "derive_data_shape",
     "execute",
     "executed_mark",
-    "find_workload_source",
     "folder",
     "implementation_of",
     "is_taken",
@@ -198,6 +197,7 @@ __all__ = [
     "read_approval",
     "read_if_taken",
     "read_manifest",
+    "read_parameters",
     "read_raw",
     "result_path",
     "route",

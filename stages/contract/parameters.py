@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import yaml
@@ -54,13 +55,38 @@ def load_parameters(path: Path = PARAMS) -> Parameters:
         InputError: the file is missing or malformed, or holds an unknown key or a value out of
             range; every fault is named with key, value and range.
     """
-    if not path.is_file():
-        raise InputError(f"expected {path} in {Path.cwd()}, found none: start with `breakeven run`")
-    return parse_parameters(path.read_text("utf-8"), str(path))
+    return parse_parameters(read_parameters(path), str(path))
 
 
-def parse_parameters(text: str, origin: str) -> Parameters:
-    """Check the text of a `params.yaml`; `origin` names it in errors.
+def read_parameters(path: Path) -> str:
+    """The text of a `params.yaml`.
+
+    Raises:
+        InputError: it is missing, or no text that can be read.
+    """
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError as error:
+        raise InputError(
+            f"expected {path} in {Path.cwd()}, found none: start with `breakeven run`"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: expected text in UTF-8, got byte {error.object[error.start]:#04x} at "
+            f"{error.start}: save the file in UTF-8"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path}: expected a file that can be read: {error.strerror}") from error
+
+
+def parse_parameters(
+    text: str, origin: str, origins: Mapping[str, str] = MappingProxyType({})
+) -> Parameters:
+    """Check the text of a `params.yaml`.
+
+    Args:
+        origin: what errors name as the place of a value.
+        origins: the place by key for values that come from elsewhere, such as an option.
 
     Raises:
         InputError: as `load_parameters`.
@@ -70,8 +96,8 @@ def parse_parameters(text: str, origin: str) -> Parameters:
     except yaml.YAMLError as error:
         raise InputError(f"{origin}: expected YAML: {error}") from error
     except ValidationError as error:
-        faults = "\n".join(_describe(origin, fault) for fault in error.errors())
-        raise InputError(faults) from error
+        faults = [fault for fault in error.errors() if not _is_consequence(fault)]
+        raise InputError("\n".join(_describe(origin, origins, f) for f in faults)) from error
 
 
 def load_settings(stage: Stage) -> Settings:
@@ -103,9 +129,17 @@ class _Listed:
         return getattr(self._section, key)
 
 
-def _describe(origin: str, fault: Any) -> str:
-    """One line for one fault: which key, what was expected, what arrived."""
+def _is_consequence(fault: Any) -> bool:
+    """Whether a list is called too short only because items of it are at fault, each named."""
+    if fault["type"] != "too_short":
+        return False
+    return len(fault["input"]) >= int(fault["ctx"]["min_length"])
+
+
+def _describe(origin: str, origins: Mapping[str, str], fault: Any) -> str:
+    """One line for one fault: where, which key, what was expected, what arrived."""
     key = ".".join(str(part) for part in fault["loc"]) or "the file"
+    origin = next((o for k, o in origins.items() if f"{key}.".startswith(f"{k}.")), origin)
     if fault["type"] == "extra_forbidden":
         return f"{origin}: {key} is not a known key{_suggest(fault['loc'])}"
     if fault["type"] == "missing":

@@ -3,9 +3,10 @@
 Values live in `params.yaml`, never here; ranges and meanings live here.
 """
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from stages.contract.frozen import Frozen
 
@@ -15,6 +16,18 @@ Positive = Annotated[float, Field(gt=0)]
 Shape = Annotated[
     tuple[Annotated[int, Field(ge=8, le=4096)], ...], Field(min_length=2, max_length=3)
 ]
+
+
+def _device(name: str) -> str:
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise ValueError("must be cpu, cuda or cuda:N")
+    return name
+
+
+def _module_and_factory(name: str) -> str:
+    if not re.fullmatch(r"\w+(\.\w+)*:\w+", name):
+        raise ValueError("must be module:factory, such as my_package.my_module:make")
+    return name
 
 
 class ValuePerMonth(Frozen):
@@ -82,7 +95,7 @@ class Network(Frozen):
 class Infrastructure(Frozen):
     """Owned by the infrastructure engineer: devices, hosts, prices, limits."""
 
-    device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")]
+    device: Annotated[str, AfterValidator(_device)]
     device_memory_gib: Positive
     device_price_per_hour: NonNegative
     max_workers: Annotated[int, Field(ge=1)]
@@ -113,8 +126,6 @@ class Data(Frozen):
     @field_validator("patient_pattern")
     @classmethod
     def _is_a_pattern_with_a_group(cls, pattern: str) -> str:
-        import re
-
         try:
             groups = re.compile(pattern).groups
         except re.error as error:
@@ -127,7 +138,7 @@ class Data(Frozen):
 class Training(Frozen):
     """The workload and the job."""
 
-    workload: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")]
+    workload: Annotated[str, AfterValidator(_module_and_factory)]
     """`module:factory`; the factory takes nothing and returns a `stages.contract.Workload`."""
     workload_source: Annotated[str, Field(min_length=1)]
     """File or folder of that module: the cache watches it."""

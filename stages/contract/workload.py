@@ -1,9 +1,6 @@
 """A workload: model, loss, data, metric and report head, replaceable through `module:factory`."""
 
-import contextlib
 import importlib
-import importlib.util
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,20 +102,3 @@ def load_workload(training: Training) -> Workload:
             f"{name} must return a stages.contract.Workload, got {type(workload).__name__}"
         )
     return workload
-
-
-def find_workload_source(name: str) -> Path:
-    """The file of a workload's module, without importing it.
-
-    Raises:
-        InputError: there is no such module.
-    """
-    spec = None
-    with contextlib.suppress(ImportError):
-        spec = importlib.util.find_spec(name.split(":")[0])
-    if spec is None or spec.origin is None:
-        raise InputError(
-            f"training.workload: no module {name.split(':')[0]} on {', '.join(sys.path[:4])}, ...; "
-            f"add its folder to PYTHONPATH"
-        )
-    return Path(spec.origin)

@@ -10,6 +10,7 @@ from stages.imaging.case_checks import Rules, check_case
 from stages.imaging.describe import count_unknown_patients, describe_unknown_patients
 from stages.imaging.facts import DataSetFacts
 from stages.imaging.leak_checks import check_leaks
+from stages.imaging.patients import find_likely_siblings
 from stages.imaging.reading import FILE_ENDINGS
 
 DATA_SET = "data set"
@@ -127,16 +128,17 @@ def _check_patients(facts: DataSetFacts) -> Iterator[Finding]:
             if len(patients) < 2
             else "there is no test split: accuracy comes from the validation patient",
         )
-    unknown = count_unknown_patients(facts.cases)
-    if unknown:
+    alike = find_likely_siblings([c.case_id for c in facts.cases if not c.is_patient_known])
+    if alike:
         yield Finding(
             case=DATA_SET,
             check="patients",
             severity=Severity.note,
-            expected="a patient for every case",
-            found=describe_unknown_patients(unknown, len(facts.cases)),
-            remedy="set data.patient_pattern, or put a cases.csv with case_id,patient_id beside "
-            "dataset.json",
+            expected="all cases of a patient in one split",
+            found=f"{_list(list(alike))} look like cases of one patient; "
+            + describe_unknown_patients(count_unknown_patients(facts.cases), len(facts.cases)),
+            remedy="set data.patient_pattern, such as '(.+)_', whose group captures the patient, "
+            "or put a cases.csv with case_id,patient_id beside dataset.json",
         )
 
 

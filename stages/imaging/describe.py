@@ -79,7 +79,10 @@ def _note(facts: DataSetFacts, cases: Sequence[Case]) -> list[str]:
         notes.append(f"{split}: {len(members)} cases of {num_patients} patients")
     unknown = count_unknown_patients(facts.cases)
     if unknown:
-        notes.append(describe_unknown_patients(unknown, len(facts.cases)))
+        notes.append(
+            f"{describe_unknown_patients(unknown, len(facts.cases))}; data.patient_pattern says "
+            f"how names tell the patient"
+        )
     num_unlabelled = sum(case.split == "unlabelled" for case in facts.cases)
     if num_unlabelled:
         notes.append(
@@ -97,6 +100,5 @@ def describe_unknown_patients(num_unknown: int, num_cases: int) -> str:
     """What follows for the split."""
     return (
         f"the patient of {num_unknown} of {num_cases} cases is unknown: each counts as its own, "
-        f"so no patient-level split can be proven; data.patient_pattern says how names tell "
-        f"the patient"
+        f"so no patient-level split can be proven"
     )

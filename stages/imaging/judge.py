@@ -68,7 +68,11 @@ def judge(
     """
     rules = Rules(facts.labels, label_map or {}, allow_geometry_mismatch)
     expected = check_expectations(statistics_table(facts), suite, docs)
-    findings = (*check_facts(facts, rules), *check_manifest(manifest), *expected.findings)
+    own = check_facts(facts, rules)
+    refused = {finding.case for finding in own if finding.severity is Severity.refuse}
+    # the manifest repeats what is at fault in a case, in other words
+    of_manifest = [finding for finding in check_manifest(manifest) if finding.case not in refused]
+    findings = (*own, *of_manifest, *expected.findings)
     order = list(Severity)
     return Judgement(
         tuple(sorted(findings, key=lambda finding: order.index(finding.severity))),

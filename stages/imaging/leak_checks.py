@@ -28,16 +28,21 @@ def _check_duplicates(facts: DataSetFacts) -> Iterator[Finding]:
             continue
         splits = {case.split for case in cases}
         is_across = len(splits) > 1
-        yield Finding(
-            case=cases[0].case_id,
-            check="duplicates",
-            severity=Severity.refuse if is_across else Severity.warn,
-            expected="an image of its own for every case",
-            found="the same voxels in "
-            + ", ".join(f"{case.case_id} ({case.split}, {case.images[0]})" for case in cases),
-            remedy="remove all but one"
-            + (": what is held out has been seen in training" if is_across else ""),
-        )
+        for case in cases:
+            others = ", ".join(
+                f"{other.case_id} ({other.split}, {other.images[0]})"
+                for other in cases
+                if other is not case
+            )
+            yield Finding(
+                case=case.case_id,
+                check="duplicates",
+                severity=Severity.refuse if is_across else Severity.warn,
+                expected="an image of its own for every case",
+                found=f"{case.case_id} ({case.split}, {case.images[0]}) has the voxels of {others}",
+                remedy="remove all but one"
+                + (": what is held out has been seen in training" if is_across else ""),
+            )
 
 
 def _check_our_splits(facts: DataSetFacts) -> Iterator[Finding]:

@@ -94,6 +94,6 @@ def _describe(table: "pd.DataFrame", row: Mapping[Hashable, Any]) -> Finding:
         severity=Severity.refuse,
         expected=f"{column}: {row.get('check')}",
         found=str(row.get("failure_case")),
-        remedy="see the other findings on the case; else run `dvc repro -f ingest_data`, which "
-        "writes the manifest",
+        remedy="the manifest is at fault, not the data: run `dvc repro -f ingest_data`, which "
+        "writes it",
     )

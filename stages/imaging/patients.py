@@ -2,12 +2,15 @@
 
 import csv
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stages.contract import InputError
 
+_LAST_PART = re.compile(r"([^\W\d_]+|\d+)[\W_]*$")
+"""The last run of letters or of digits in a name."""
 _TABLES = ("cases.csv", "index.csv")
 _CASE_COLUMNS = ("case_id", "case")
 _PATIENT_COLUMNS = ("patient_id", "patient")
@@ -40,6 +43,21 @@ def find_patient(case_id: str, pattern: str, table: PatientTable | None) -> Pati
     if stated is not None:
         return PatientOf(stated, stated, is_known=True)
     return PatientOf(case_id, None, is_known=False)
+
+
+def find_likely_siblings(case_ids: Sequence[str]) -> tuple[str, str] | None:
+    """Two names that differ in their last part alone, such as p1_visit1 and p1_visit2.
+
+    None where that is so of all names, as of case_001 and case_002, or of no two: such names tell
+    no patient.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for case_id in sorted(case_ids):
+        groups[_LAST_PART.sub("", case_id)].append(case_id)
+    several = [members for members in groups.values() if len(members) > 1]
+    if len(groups) < 2 or not several:
+        return None
+    return several[0][0], several[0][1]
 
 
 def read_patient_table(source: Path) -> PatientTable | None:

@@ -63,9 +63,18 @@ def read_recipe(path: Path) -> PhantomRecipe:
         InputError: the file is missing or is no recipe; every fault is named.
     """
     try:
-        return PhantomRecipe.model_validate(yaml.safe_load(path.read_text("utf-8")))
+        raw = yaml.safe_load(path.read_text("utf-8"))
+        if not isinstance(raw, dict) or not set(raw) & set(PhantomRecipe.model_fields):
+            found = ", ".join(map(str, raw)) if isinstance(raw, dict) else type(raw).__name__
+            raise InputError(
+                f"{path}: expected a phantom recipe, with {', '.join(PhantomRecipe.model_fields)}; "
+                f"found {found}"
+            )
+        return PhantomRecipe.model_validate(raw)
     except FileNotFoundError as error:
         raise InputError(f"expected a phantom recipe at {path}, found no such file") from error
+    except OSError as error:
+        raise InputError(f"{path}: expected a phantom recipe: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: expected a phantom recipe as YAML: {error}") from error
     except ValidationError as error:

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from urllib.request import urlopen
 
 import psutil
@@ -63,15 +64,57 @@ def test_fresh_executes_every_stage(
 
 
 def test_bad_input_is_one_message_and_status_2(fake_workspace: FakeWorkspace) -> None:
-    """No traceback, nothing started."""
+    """No traceback, nothing started, not a byte changed."""
+    parameters = fake_workspace.path / "params.yaml"
+    before = parameters.read_bytes()
     ended = fake_workspace.breakeven("run", "-S", "training.seed=x")
     assert ended.returncode == 2
     assert "training.seed should be a valid integer" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not (fake_workspace.path / "reports").exists()
+    assert parameters.read_bytes() == before
     without = fake_workspace.breakeven("report")
     assert without.returncode == 2
     assert "start with `breakeven run`" in without.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "-S", "nonsense"], "expected section.key=value"),
+        (["run", "--data", "nowhere"], "found no such folder"),
+        (["run", "--operator", "nonsense"], "expected one of connected_components"),
+        (["schedule", "--cron", "nonsense"], "expected a cron line of five fields"),
+    ],
+)
+def test_a_refused_first_use_makes_nothing(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    """Everything is checked before the workspace is made."""
+    place = tmp_path / "new"
+    ended = breakeven(*arguments, "--workspace", str(place))
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert "Warning" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not place.exists()
+
+
+def test_an_empty_path_is_not_the_current_folder() -> None:
+    """As from a variable that is not set."""
+    for arguments in (["check-data", ""], ["run", "--workspace", ""], ["run", "--data", ""]):
+        ended = breakeven(*arguments)
+        assert ended.returncode == 2
+        assert "expected a path, got an empty text" in ended.stderr
+
+
+def test_collect_leaves_a_folder_alone_that_is_no_workspace(tmp_path: Path) -> None:
+    """Not even a lock is left in it."""
+    (tmp_path / "mine").write_text("")
+    ended = breakeven("collect", "--workspace", str(tmp_path))
+    assert ended.returncode == 2
+    assert "expected a workspace, found none" in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_failed_stage_is_one_message_and_status_1(
@@ -83,6 +126,17 @@ def test_failed_stage_is_one_message_and_status_1(
     assert ended.returncode == 1
     assert "SIGSEGV" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def breakeven(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """The command line, without a workspace of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "flows.cli", *arguments],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.slow

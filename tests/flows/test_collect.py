@@ -15,7 +15,7 @@ from flows.decide import decide
 from flows.dvc import child_environment
 from flows.failures import ModelRefusedError, RunStoppedError
 from flows.present import collect_present
-from flows.tracking import Store, close_orphans, open_store, process_tags
+from flows.tracking import Store, open_store, process_tags
 from stages.contract import InputError, Stage, load_parameters
 from tests.conftest import ROOT
 
@@ -194,7 +194,7 @@ def test_run_id_in_the_environment_does_not_take_over(
 
 
 def test_orphans_are_closed_and_runs_of_living_processes_left_alone(tmp_path: Path) -> None:
-    """A run of a killed process is marked KILLED with a note; a living one's stays open."""
+    """A run of a killed process is marked KILLED and told of once; a living one's stays open."""
     store = open_store(tmp_path)
     script = (
         "import os, signal, sys; from pathlib import Path\n"
@@ -213,7 +213,11 @@ def test_orphans_are_closed_and_runs_of_living_processes_left_alone(tmp_path: Pa
     )
     orphan = ended.stdout.split()[-1]
     living = store.client.create_run(store.experiment_id, tags=process_tags()).info.run_id
-    assert close_orphans(store) == (orphan,)
+    again = open_store(tmp_path)
+    assert again.orphans == (orphan,)
+    assert again.news is not None
+    assert "was killed" in again.news
+    assert open_store(tmp_path).news is None
     assert store.client.get_run(orphan).info.status == "KILLED"
     assert "its process ended" in store.client.get_run(orphan).data.tags["breakeven.note"]
     assert store.client.get_run(living).info.status == "RUNNING"

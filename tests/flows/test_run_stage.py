@@ -100,7 +100,8 @@ def test_killed_run_leaves_no_process_no_lock_and_no_open_run(
         [sys.executable, "-m", "flows.cli", "run", "--workspace", str(inside.path)],
         env=child_environment() | prefect_api,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     pid_file = inside.path / "hanging_pid"
     wait_for(lambda: pid_file.is_file() or process.poll() is not None, 180)
@@ -110,7 +111,9 @@ def test_killed_run_leaves_no_process_no_lock_and_no_open_run(
     assert f"process {process.pid}" in second.stderr
     assert "seed: 0" in (inside.path / "params.yaml").read_text("utf-8"), "touched nothing"
     os.kill(process.pid, number)
-    assert process.wait(60) == {signal.SIGKILL: -9}.get(number, 130)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == {signal.SIGKILL: -9}.get(number, 130)
+    assert ("interrupted; what was finished is kept" in said) == (number != signal.SIGKILL)
     wait_for(lambda: is_gone(hanging), 20)
     assert is_gone(hanging)
     closed = statuses(inside)

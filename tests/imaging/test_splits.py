@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.imaging.patients import PatientTable, find_patient, read_patient_table
+from stages.imaging.patients import (
+    PatientTable,
+    find_likely_siblings,
+    find_patient,
+    read_patient_table,
+)
 from stages.imaging.splits import split_patients
 
 
@@ -84,3 +89,21 @@ def test_table_is_read_with_its_columns(tmp_path: Path) -> None:
     table = read_patient_table(folder)
     assert table is not None
     assert dict(table.patients) == {"läsion_1": "p1"}
+
+
+@pytest.mark.parametrize(
+    ("case_ids", "expected"),
+    [
+        (["case_001", "case_002", "case_003"], None),
+        (["hippocampus_1"], None),
+        (["p1_visit1", "p2_visit1", "p1_visit2"], ("p1_visit1", "p1_visit2")),
+        (["sub01a", "sub01b", "sub02a"], ("sub01a", "sub01b")),
+        (["left", "right"], None),
+        ([], None),
+    ],
+)
+def test_names_that_may_share_a_patient_are_told(
+    case_ids: list[str], expected: tuple[str, str] | None
+) -> None:
+    """Only names whose beginnings form several groups, one of them of two or more."""
+    assert find_likely_siblings(case_ids) == expected
