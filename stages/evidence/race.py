@@ -1,6 +1,7 @@
 """Time the rest of the job, and every implementation that could be called, interleaved."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from stages.contract import Figure
@@ -8,7 +9,9 @@ from stages.evidence.entrant import Entrant
 from stages.evidence.scene import Scene
 from stages.evidence.yardstick import Yardstick
 from stages.measuring.contention import Contention
-from stages.measuring.timing import Timing, time_interleaved
+from stages.measuring.ratios import total, total_p95
+from stages.measuring.timing import Timing
+from stages.measuring.until_precise import is_within, time_until_precise
 
 REST = "rest"
 """Key of the job without the operator among the runs."""
@@ -17,6 +20,12 @@ CANDIDATE_LIMIT_S = 10.0
 HOPELESS_FACTOR, HOPELESS_ABOVE_MS = 10.0, 2000.0
 """What takes seconds, and this many times as long as the quickest, is measured once: by its
 first call."""
+
+CONTENDER_FACTOR = 1.5
+"""What takes up to this many times as long as the quickest, end to end, may win or set the
+baseline: it is timed until its figures are precise."""
+PRECISE_WITHIN = 0.10
+"""Fraction of its value to which what a contender promises, end to end, is wanted."""
 
 
 @dataclass(frozen=True)
@@ -53,5 +62,30 @@ def _time(
     }
     warmed = {key: tried.first_ms for key, tried in called.items() if key not in hopeless}
     runs |= {key: tried.run for key, tried in called.items() if key in warmed and tried.run}
-    timings = time_interleaved(runs, repeats, yardstick.device, CANDIDATE_LIMIT_S, warmed_ms=warmed)
+    promised = total_p95 if scene.context == "inference_graph" else total
+    right = {e.key for e in entrants if e.standing.is_right}
+    timings = time_until_precise(
+        runs,
+        repeats,
+        yardstick.device,
+        lambda timings: _imprecise(timings, right, promised),
+        CANDIDATE_LIMIT_S,
+        warmed_ms=warmed,
+    )
     return timings | hopeless
+
+
+def _imprecise(
+    timings: Mapping[str, Timing], right: Set[str], promised: Callable[..., Figure]
+) -> list[str]:
+    """The contenders whose promised figure is wide, and the rest, which is a part of it."""
+    rest = timings[REST]
+    whole_ms = {key: rest.median_ms + timings[key].median_ms for key in right & timings.keys()}
+    limit_ms = CONTENDER_FACTOR * min(whole_ms.values(), default=0.0)
+    wide = [
+        key
+        for key in timings
+        if whole_ms.get(key, math.inf) <= limit_ms
+        and not is_within(promised(rest, timings[key]), PRECISE_WITHIN)
+    ]
+    return [REST, *wide] if wide else []

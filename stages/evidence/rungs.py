@@ -72,7 +72,8 @@ def examine_library(library: Library, yardstick: Yardstick) -> Entrant:
         standing = Standing(None, unknown(reason), reason, None, Outcome(False, reason))
         return Entrant(library.name, Rung.library, standing, not_called(reason), library.licence)
     note = f"{library.licence}, {_version(library.distribution)}"
-    standing, tried = yardstick.examine(adapter), yardstick.attempt(adapter)
+    tried = yardstick.attempt(adapter)
+    standing = yardstick.confirm(yardstick.examine(adapter), tried)
     return Entrant(library.name, Rung.library, standing, tried, note)
 
 

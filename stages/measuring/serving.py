@@ -6,11 +6,13 @@ from typing import Self
 from stages.contract import Figure, Frozen, unknown
 from stages.measuring.memory import peak_memory_bytes
 from stages.measuring.percentile import p95_figure
-from stages.measuring.timing import time_interleaved
+from stages.measuring.until_precise import is_within, time_until_precise
 
 LATENCY_LIMIT_S = 60.0
 REPEATS_FACTOR = 3
 """A 95th percentile needs more calls than a median."""
+PRECISE_WITHIN = 0.10
+"""Fraction of its value to which the 95th percentile is wanted."""
 
 
 class Serving(Frozen):
@@ -41,5 +43,13 @@ def measure_serving(
 
     peak = peak_memory_bytes(open_and_predict, device)
     calls = {"model": opened[0]}
-    timing = time_interleaved(calls, repeats * REPEATS_FACTOR, device, LATENCY_LIMIT_S)["model"]
+    timing = time_until_precise(
+        calls,
+        repeats * REPEATS_FACTOR,
+        device,
+        lambda timings: [
+            name for name in timings if not is_within(p95_figure(timings[name]), PRECISE_WITHIN)
+        ],
+        LATENCY_LIMIT_S,
+    )["model"]
     return Serving(median_ms=timing.as_figure(), p95_ms=p95_figure(timing), peak_bytes=peak)

@@ -43,6 +43,10 @@ class Timing:
             return None
         return float(np.std(self.samples_ms, ddof=1) / np.mean(self.samples_ms))
 
+    def followed_by(self, later: "Timing") -> "Timing":
+        """With the samples of a later round after these."""
+        return Timing(self.samples_ms + later.samples_ms)
+
     def as_figure(self) -> Figure:
         """The median with its bootstrap 95 % interval; no interval for a single sample."""
         if len(self.samples_ms) < 2:
