@@ -3,17 +3,16 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 
 from flows.doors import check_data, check_operator, check_workload
 from flows.dvc import CLONE
-from stages.contract import PARAMS, InputError, parse_parameters, read_parameters, write_text
+from flows.params_document import dump_document, load_document, parse_value, replace_value, value_at
+from stages.contract import PARAMS, InputError, parse_parameters, write_text
 
 _BUNDLED = Path("kernels")
 _PATHS = ("data.source", "algorithm.operator")
@@ -66,31 +65,20 @@ def plan_changes(
             data, operator or workload that it names are not what they must be.
     """
     path = workspace / PARAMS if (workspace / PARAMS).exists() else CLONE / PARAMS
-    document = _load(path)
+    document = load_document(path)
     stated, origins = _stated(settings, data, operator)
-    before = {key: _replace(document, key, value) for key, value in stated.items()}
-    parse_parameters(_dump(document), str(path), origins)
+    before = {key: replace_value(document, key, value) for key, value in stated.items()}
+    parse_parameters(dump_document(document), str(path), origins)
     for key, value in _follow(workspace, document, stated, origins).items():
-        before.setdefault(key, _value(document, key))
-        _replace(document, key, value)
-    after = {key: _value(document, key) for key in before}
+        before.setdefault(key, value_at(document, key))
+        replace_value(document, key, value)
+    after = {key: value_at(document, key) for key in before}
     lines = (
         f"{PARAMS}: {key}: {_shown(before[key])} -> {_shown(value)}"
         for key, value in after.items()
         if before[key] != value
     )
-    return Changes(_dump(document), tuple(lines))
-
-
-def _load(path: Path) -> CommentedMap:
-    text = read_parameters(path)
-    try:
-        document = _round_trip().load(text)
-    except YAMLError as error:
-        raise InputError(f"{path}: expected YAML: {error}") from error
-    if not isinstance(document, CommentedMap):
-        raise InputError(f"{path}: expected sections such as product, got {text[:40]!r}")
-    return document
+    return Changes(dump_document(document), tuple(lines))
 
 
 def _stated(
@@ -135,15 +123,15 @@ def _follow(
         if "training.workload_source" not in stated:
             changes["training.workload_source"] = _in_clone(code)
     for key in _CODE:
-        value = changes.get(key) or _value(document, key)
+        value = changes.get(key) or value_at(document, key)
         if _is_of_clone(workspace, value):
             changes[key] = str(CLONE / value)
     if "algorithm.operator" in stated:
         folder = changes.get("algorithm.operator", stated["algorithm.operator"])
         check_operator(workspace / folder, origins["algorithm.operator"])
     places = {
-        "data.source": _data_place(workspace, _value(document, "data.source")),
-        **{key: workspace / (changes.get(key) or _value(document, key)) for key in _CODE},
+        "data.source": _data_place(workspace, value_at(document, "data.source")),
+        **{key: workspace / (changes.get(key) or value_at(document, key)) for key in _CODE},
     }
     for key, place in places.items():
         if not place.exists():
@@ -212,50 +200,10 @@ def _parse(setting: str) -> tuple[str, Any]:
             f"got {setting!r}"
         )
     try:
-        value = _round_trip().load(text)
+        value = parse_value(text)
     except YAMLError as error:
         raise InputError(f"-S {key}: expected a value in YAML, got {text!r}") from error
-    # a float as it was typed, 1e-3, is a word to the YAML 1.1 reader of the stages
-    return key, float(value) if isinstance(value, float) else value
-
-
-def _replace(document: CommentedMap, key: str, value: Any) -> Any:
-    *sections, last = key.split(".")
-    place = _section(document, sections, key)
-    before = place.get(last)
-    place[last] = value
-    return before
-
-
-def _value(document: CommentedMap, key: str) -> Any:
-    *sections, last = key.split(".")
-    return _section(document, sections, key).get(last)
-
-
-def _section(document: CommentedMap, sections: Sequence[str], key: str) -> CommentedMap:
-    place = document
-    for section in sections:
-        if not isinstance(place.get(section), CommentedMap):
-            known = [name for name, inner in place.items() if isinstance(inner, CommentedMap)]
-            raise InputError(
-                f"-S {key}: {section} is not a section of {PARAMS}; known are {', '.join(known)}"
-            )
-        place = place[section]
-    return place
-
-
-def _dump(document: CommentedMap) -> str:
-    stream = StringIO()
-    _round_trip().dump(document, stream)
-    return stream.getvalue()
-
-
-def _round_trip() -> YAML:
-    yaml = YAML()
-    yaml.preserve_quotes = True
-    yaml.width = 1000
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    return yaml
+    return key, value
 
 
 def _shown(value: Any) -> str:
