@@ -1,6 +1,7 @@
 """What every test stands on: the repository, the shared data beside it, a workspace of fakes."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 hush(Path("/nonexistent"))  # before Prefect and MLflow are imported anywhere
 del os.environ["PREFECT_HOME"]
+# a session in the background begins with interrupts ignored, and so would the commands it starts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

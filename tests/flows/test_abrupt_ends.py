@@ -32,7 +32,6 @@ def running(workspace: FakeWorkspace) -> Iterator["subprocess.Popen[str]"]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,  # as a terminal gives it: interrupts go to the whole group
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         try:
             yield process
