@@ -6,6 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import ValidationError
+
 from stages.contract.errors import InputError
 from stages.contract.graph import Stage
 from stages.contract.results import Implementation, Result
@@ -64,24 +66,41 @@ def read_if_taken(stage: Stage, kind: type[SomeResult]) -> SomeResult | None:
     """Read a stage's result; None when the stage was passed by.
 
     Raises:
-        InputError: the stage has no result at all.
+        InputError: the stage has no result at all, or a damaged one.
     """
     raw = read_raw(stage)
-    return None if raw["status"] == "not_taken" else kind.model_validate(raw)
+    if raw.get("status") == "not_taken":
+        return None
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        raise _damaged(stage, "a result of this version") from error
 
 
 def read_raw(stage: Stage) -> dict[str, Any]:
     """Read a result as plain data, unchecked.
 
     Raises:
-        InputError: the stage has no result.
+        InputError: the stage has no result, or one that is no JSON object.
     """
     path = result_path(stage)
     try:
-        raw: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        raw = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"expected {path}, found none: run `dvc repro {stage}` first") from error
+    except ValueError as error:
+        raise _damaged(stage, "JSON") from error
+    if not isinstance(raw, dict):
+        raise _damaged(stage, "a JSON object")
     return raw
+
+
+def _damaged(stage: Stage, expected: str) -> InputError:
+    return InputError(
+        f"{result_path(stage)}: expected {expected}; the file is damaged, or of another version. "
+        f"Remove it and run again; if it comes back from the cache, `breakeven run --fresh` "
+        f"executes every stage anew"
+    )
 
 
 _CHAIN = (

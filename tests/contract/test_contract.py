@@ -164,3 +164,13 @@ def test_a_malformed_approval_is_named(workspace: Path) -> None:
     (workspace / "approvals.yaml").write_text("check_support: {verdict: build}")
     with pytest.raises(InputError, match=r"check_support\.by"):
         route(Stage.check_support, "build", Stage.build_operator, Stage.probe_budget, ())
+
+
+@pytest.mark.parametrize("damage", ['{"stage": "check_', "", "[]", '{"status": "done"}'])
+def test_a_damaged_result_is_named_with_the_way_on(workspace: Path, damage: str) -> None:
+    """Cut off, empty, or of another version: the file and what to do, not a parser's traceback."""
+    path = workspace / "reports" / "ingest_data" / "result.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(damage, "utf-8")
+    with pytest.raises(InputError, match=r"reports/ingest_data/result\.json: .*--fresh"):
+        read_if_taken(Stage.ingest_data, Result)
