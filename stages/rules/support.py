@@ -33,6 +33,7 @@ BUILD_PROBABILITY, BUILD_RATIO = 0.80, 1.5
 REFUSE_PROBABILITY, REFUSE_RATIO = 0.20, 0.5
 """Either is enough to say no: most likely a loss, or half of the money gone."""
 
+_ANEW = "by `breakeven run --fresh`, since the cache keeps this result"
 _LADDER = (Rung.standard, Rung.compiled, Rung.library)
 _VERDICTS = {
     Rung.standard: SupportVerdict.standard,
@@ -129,7 +130,7 @@ def _judge_kernel(best: Candidate | None, evidence: Evidence) -> tuple[SupportVe
         return SupportVerdict.inconclusive, (
             f"Cannot tell yet: other processes held the processor for {evidence.waiting.value:.0%} "
             f"of the measuring time, so a budget of {_ms(evidence.target_ms)} that is missed may "
-            f"be missed because of them; measure again on a quiet machine."
+            f"be missed because of them; measure again on a quiet machine, {_ANEW}."
         )
     if straddling:
         candidate = best_standard(straddling) or straddling[0]
@@ -138,7 +139,8 @@ def _judge_kernel(best: Candidate | None, evidence: Evidence) -> tuple[SupportVe
         return SupportVerdict.inconclusive, (
             f"Cannot tell yet: {_name(candidate)} takes {_range(candidate, evidence)} "
             f"against a budget of {_ms(evidence.target_ms)}, which lies within the noise of this "
-            f"machine{noise}; measure again on a quiet one, or with more algorithm.timing_repeats."
+            f"machine{noise}; measure again on a quiet one, {_ANEW}, or with more "
+            f"algorithm.timing_repeats."
         )
     if len(proven) < LEAST_COMPOSITIONS:
         return SupportVerdict.inconclusive, (
