@@ -28,8 +28,12 @@ FLAGS = (
     "-shared",
     "-pthread",
     "-Wall",
+    # The same rounding on every instruction set: a fused multiply-add is written where it is meant.
+    "-ffp-contract=off",
     "-DTORCH_TARGET_VERSION=0x020a000000000000",
 )
+NATIVE = Path(__file__).parent / "native"
+"""Headers that operators share, such as the choice of an instruction set."""
 # Libraries follow the sources: the linker resolves from left to right.
 LIBRARIES = ("-Wl,--no-as-needed", "-ltorch_cpu", "-ltorch")
 NUM_QUOTED_ERRORS = 3
@@ -130,7 +134,7 @@ def _content_key(folder: OperatorFolder, compiler_version: str) -> str:
     digest = hashlib.sha256()
     for part in (*FLAGS, *LIBRARIES, compiler_version, torch.__version__):
         digest.update(part.encode() + b"\0")
-    for file in (*folder.sources, *folder.headers):
+    for file in (*folder.sources, *folder.headers, *sorted(NATIVE.glob("*.h"))):
         content = file.read_bytes()
         digest.update(f"{file.name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
@@ -168,6 +172,7 @@ def _compile(compiler: str, folder: OperatorFolder, target: Path, time_limit_s: 
         compiler,
         *FLAGS,
         f"-I{torch_root / 'include'}",
+        f"-I{NATIVE}",
         *map(str, folder.sources),
         "-o",
         str(target),
