@@ -11,7 +11,7 @@ from kernels.operator import Composition, Implementation, Library, OperatorCase,
 
 BUNDLED = Path(__file__).parent
 REQUIRED_FILES = ("spec.py", "reference.py", "standard.py", "cases.py", "op.py")
-HEADER_SUFFIXES = frozenset({".h", ".hpp", ".cuh", ".inc"})
+HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".cuh", ".inc", ".inl"})
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kernels.build.failure import BuildFailed
 from kernels.build.toolchain import NATIVE
-from kernels.folder import OperatorFolder, find_headers
+from kernels.folder import HEADER_SUFFIXES, OperatorFolder, find_headers
 
 
 def content_key(files: Iterable[Path], root: Path, facts: Iterable[str]) -> str:
@@ -53,6 +53,7 @@ def refuse_foreign_headers(
         for file in (Path(name).resolve() for name in included):
             if file not in allowed and system not in file.parents:
                 raise BuildFailed(
-                    f"{root.name}: {rule.stem} includes {file}, which lies outside of "
-                    f"{root / 'csrc'} and {NATIVE}: a change there would go unseen; move it"
+                    f"{root.name}: {rule.stem} includes {file}, a change of which would go unseen; "
+                    f"expected a header ({', '.join(sorted(HEADER_SUFFIXES))}) in {root / 'csrc'} "
+                    f"or {NATIVE}"
                 )
