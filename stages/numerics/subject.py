@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from kernels.folder import OperatorFolder, open_operator
-from kernels.load import load_library
+from kernels.load import load_operator
 from stages.contract import Figure, NumericsCheck, known, unknown
 from stages.numerics.comparison import Inputs, by_size, first_tensor, map_tensors, tensors
 
@@ -61,8 +61,7 @@ def open_subject(folder: str, library: Path | None, device: str) -> Subject:
     """Open the operator and load its library, if it has one."""
     operator = open_operator(folder)
     if library is not None:
-        namespace, name = operator.spec.schemas[0].split("(")[0].split("::")
-        load_library(library, namespace, name)
+        load_operator(operator.spec, library)
     return Subject(operator, device)
 
 
