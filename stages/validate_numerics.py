@@ -26,15 +26,16 @@ def validate_numerics(
     battery_limit_s: float = BATTERY_LIMIT_S,
 ) -> NumericsResult:
     """Run the battery, in processes of its own; accepted only if every check passed."""
-    from stages.numerics.supervise import examine
+    from stages.numerics.supervise import examine_folder
 
     operator = open_chosen(settings.algorithm.operator)
     pilot = read_if_taken(Stage.pilot_accuracy, PilotResult)
     standard = (pilot or read(Stage.check_support, SupportResult)).implementation
-    checks = examine(
+    checks = examine_folder(
         operator.path,
         built_library(operator),
         settings.infrastructure.device,
+        "quick",
         check_limit_s,
         battery_limit_s,
     )

@@ -142,7 +142,10 @@ class NumericsCheck(Frozen):
     num_cases: int
     largest_error: Figure
     detail: str
-    """What failed, with the smallest failing case, or what was covered."""
+    """What failed, with the smallest failing case, or what was asked."""
+    counter_example: str | None = None
+    """Python that shows the fault when it is pasted into a prompt."""
+    seconds: float = 0.0
 
 
 class NumericsResult(Result):

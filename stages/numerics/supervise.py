@@ -1,37 +1,38 @@
-"""Run the battery in a process of its own, and gather what it found, however it ended."""
+"""Run the battery on an operator's folder in a process of its own, and gather what it found."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any, Literal
 
 import stages
-from stages.contract import NumericsCheck
-from stages.numerics.battery import CHECKS
-from stages.numerics.subject import failed
+from stages.contract import Figure, NumericsCheck, known, unknown
+from stages.numerics.checks import CHECKS
+
+Extent = Literal["quick", "full"]
 
 
-def examine(
+def examine_folder(
     folder: Path,
     library: Path | None,
     device: str,
+    extent: Extent,
     check_limit_s: float,
     battery_limit_s: float,
+    seed: int = 0,
 ) -> tuple[NumericsCheck, ...]:
     """All checks, in their order; one that was not reached has not passed, and says why."""
     with tempfile.TemporaryDirectory(prefix="breakeven-numerics-") as scratch:
-        target = Path(scratch) / "checks.jsonl"
+        target = Path(scratch) / "answers.jsonl"
         target.touch()
-        command = [sys.executable, "-m", "stages.numerics.battery", str(folder.resolve())]
-        command += [
-            str(library.resolve()) if library else "-",
-            device,
-            str(check_limit_s),
-            str(target),
-        ]
+        command = [sys.executable, "-m", "stages.numerics.folder_process", str(folder.resolve())]
+        command += [str(library.resolve()) if library else "-", device, extent, str(seed)]
+        command += [str(check_limit_s), str(target)]
         process = subprocess.Popen(command, env=_environment(), start_new_session=True)
         try:
             ending = _describe_exit(process.wait(battery_limit_s))
@@ -39,18 +40,50 @@ def examine(
             ending = f"all checks together took longer than {battery_limit_s:g} s"
         finally:
             _end_group(process)
-        lines = target.read_text("utf-8").splitlines()
-    found = [NumericsCheck.model_validate_json(line) for line in lines]
+        answers = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    found = [_as_check(answer) for answer in answers]
     reached = {check.name for check in found}
-    missing = [failed(name, 0, f"not run: {ending}") for name in CHECKS if name not in reached]
+    wanted = [check.name for check in CHECKS if extent == "full" or not check.is_slow]
+    missing = [_unreached(name, ending) for name in wanted if name not in reached]
     return (*found, *missing)
+
+
+def _as_check(answer: dict[str, Any]) -> NumericsCheck:
+    notes = "".join(f" ({note})" for note in answer["notes"])
+    return NumericsCheck(
+        name=answer["check"],
+        passed=answer["fault"] is None,
+        num_cases=answer["num_trials"],
+        largest_error=_error(answer["largest_error"]),
+        detail=(answer["fault"] or answer["question"]) + notes,
+        counter_example=answer["counter_example"],
+        seconds=answer["seconds"],
+    )
+
+
+def _unreached(name: str, ending: str) -> NumericsCheck:
+    return NumericsCheck(
+        name=name,
+        passed=False,
+        num_cases=0,
+        largest_error=unknown("not run"),
+        detail=f"not run: {ending}",
+    )
+
+
+def _error(largest: float | None) -> Figure:
+    if largest is None:
+        return unknown("this check compares no values")
+    if largest == float("inf"):
+        return unknown("infinite or missing where it must not be")
+    return known(largest)
 
 
 def _environment() -> dict[str, str]:
     """This process's, with the place of this very package first on the path."""
     root = str(Path(stages.__path__[0]).parent)
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    return {**os.environ, "PYTHONPATH": path}
+    return {**os.environ, "PYTHONPATH": path, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,65 @@
+"""The process in which an operator's folder is examined; the checks are forked from it.
+
+It runs no parallel operator of its own: OpenMP does not survive a fork.
+"""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+import torch._dynamo
+import torch.export
+import torch.testing._internal.optests
+
+from kernels.folder import OperatorFolder, open_operator
+from kernels.load import load_library
+from stages.numerics.battery import examine
+from stages.numerics.checks import CHECKS
+from stages.numerics.promises.folder import promise_of
+from stages.numerics.trial import Target
+
+
+def open_target(operator: OperatorFolder, device: str, seed: int) -> Target:
+    """The public function of the folder, held to what the folder promises."""
+    spec = operator.spec
+    names = tuple(dict.fromkeys(schema.split("(")[0].split(".")[0] for schema in spec.schemas))
+    return Target(
+        call=operator.custom,
+        promise=promise_of(operator, seed),
+        name=spec.name,
+        device=device,
+        schemas=names,
+        seed=seed,
+    )
+
+
+def main(
+    folder: str,
+    library: str,
+    device: str,
+    extent: str,
+    seed: str,
+    check_limit_s: str,
+    target: str,
+) -> None:
+    """Append one JSON line an answer to the file `target`; `library` is "-" for none, `extent`
+    quick or full."""
+    torch.set_num_threads(1)  # until the fork: probes are made here
+    operator = open_operator(folder)
+    if library != "-":
+        namespace, name = operator.spec.schemas[0].split("(")[0].split("::")
+        load_library(Path(library), namespace, name)
+    examined = open_target(operator, device, int(seed))
+    checks = [check for check in CHECKS if extent == "full" or not check.is_slow]
+    with Path(target).open("a", encoding="utf-8") as file:
+        for answer in examine(examined, checks, float(check_limit_s)):
+            verdict = "passed" if answer.has_passed else f"FAILED: {answer.fault}"
+            print(f"{answer.check}: {verdict}", flush=True)
+            file.write(json.dumps(asdict(answer)) + "\n")
+            file.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
