@@ -2,8 +2,8 @@
 
 DIR holds one operator, or a folder for each of several. An operator is `op.py` with
 `load(build_directory)`, which builds and returns it, and `meta.json` with `base` (the contract:
-ccl, edt or wdice) and `namespace`; nothing else of that file is read. One JSON line comes out for each
-folder: id, verdict (pass, fail or build-failed), findings (check, reason, example) and seconds.
+ccl, edt or wdice) and `namespace`; nothing else of that file is read. One JSON line comes out for
+each folder: id, verdict (pass, fail or build-failed), findings (check, reason, example), seconds.
 
 Exit status: 0 all pass, 1 some do not, 2 DIR is at fault.
 """
