@@ -31,27 +31,30 @@ def validate_numerics(
     operator = open_chosen(settings.algorithm.operator)
     pilot = read_if_taken(Stage.pilot_accuracy, PilotResult)
     standard = (pilot or read(Stage.check_support, SupportResult)).implementation
-    checks = examine_folder(
+    checks = []
+    for check in examine_folder(
         operator.path,
         built_library(operator),
         settings.infrastructure.device,
         "quick",
         check_limit_s,
         battery_limit_s,
-    )
+    ):
+        print(f"{check.name}: {'passed' if check.passed else 'FAILED'}, {check.detail}", flush=True)
+        checks.append(check)
     faults = [check for check in checks if not check.passed]
     if faults:
         verdict, following, reason = NumericsVerdict.rejected, Stage.probe_budget, _say_no(faults)
         reason += f" The path goes on with {standard.rung} {standard.name}."
     else:
         verdict, following = NumericsVerdict.accepted, Stage.embed_operator
-        reason = _say_yes(operator.spec.name, checks)
+        reason = _say_yes(operator.spec.name, tuple(checks))
     return NumericsResult(
         stage=Stage.validate_numerics,
         next=following,
         reason=reason,
         verdict=verdict,
-        checks=checks,
+        checks=tuple(checks),
         implementation=standard,
     )
 

@@ -12,6 +12,7 @@ from stages.numerics.probe import Probe
 
 MOST_LISTED = 64
 """Elements up to which a tensor is written out."""
+TOO_LARGE = "too large to be written out"
 MOST_PACKED = 4_000
 """Characters up to which a larger one is packed into a string."""
 
@@ -39,6 +40,9 @@ def as_python(probe: Probe, name: str) -> str:
     words = [_nested(value, write) for value in probe.args]
     words += [f"{key}={_nested(value, write)}" for key, value in probe.kwargs.items()]
     lines.append(f"{name}({', '.join(words)})")
+    is_too_large = any(TOO_LARGE in line for line in lines)
+    if is_too_large and probe.recipe and not probe.layouts:
+        return f"import torch\n{probe.recipe}\n{name}(*args, **kwargs)"
     return "\n".join(lines)
 
 
@@ -59,7 +63,7 @@ def _packed(tensor: Tensor, shape: tuple[int, ...]) -> str:
     text = base64.b85encode(zlib.compress(raw, 9)).decode()
     if len(text) > MOST_PACKED:
         return (
-            f"... # {shape} {tensor.dtype}, too large to be written out: "
+            f"... # {shape} {tensor.dtype}, {TOO_LARGE}: "
             f"values from {tensor.min().item()} to {tensor.max().item()}"
         )
     return (

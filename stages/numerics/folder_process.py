@@ -17,6 +17,7 @@ from kernels.folder import OperatorFolder, open_operator
 from kernels.load import load_library
 from stages.numerics.battery import examine
 from stages.numerics.checks import CHECKS
+from stages.numerics.promise import with_recipes
 from stages.numerics.promises.folder import promise_of
 from stages.numerics.trial import Target
 
@@ -27,11 +28,19 @@ def open_target(operator: OperatorFolder, device: str, seed: int) -> Target:
     names = tuple(dict.fromkeys(schema.split("(")[0].split(".")[0] for schema in spec.schemas))
     return Target(
         call=operator.custom,
-        promise=promise_of(operator, seed),
+        promise=with_recipes(promise_of(operator, seed), _source(operator, seed)),
         name=spec.name,
         device=device,
         schemas=names,
         seed=seed,
+    )
+
+
+def _source(operator: OperatorFolder, seed: int) -> str:
+    return (
+        "from kernels.folder import open_operator\n"
+        "from stages.numerics.promises.folder import promise_of\n"
+        f"promise = promise_of(open_operator({str(operator.path)!r}), {seed})"
     )
 
 
@@ -55,8 +64,6 @@ def main(
     checks = [check for check in CHECKS if extent == "full" or not check.is_slow]
     with Path(target).open("a", encoding="utf-8") as file:
         for answer in examine(examined, checks, float(check_limit_s)):
-            verdict = "passed" if answer.has_passed else f"FAILED: {answer.fault}"
-            print(f"{answer.check}: {verdict}", flush=True)
             file.write(json.dumps(asdict(answer)) + "\n")
             file.flush()
 

@@ -23,6 +23,9 @@ class Probe:
     """What is special, by aspect: {"pattern": "checkerboard", "dtype": "uint8"}."""
     layouts: Mapping[int, str] = field(default_factory=dict)
     """Name of a layout by place among the tensors; contiguous where there is none."""
+    recipe: str = ""
+    """Python that makes the arguments, for tensors too large to be written out: lines, the last of
+    which binds `args, kwargs`."""
 
     @property
     def tensors(self) -> list[torch.Tensor]:
@@ -62,7 +65,7 @@ class Probe:
     def with_tensors(self, change: Callable[[torch.Tensor], torch.Tensor]) -> "Probe":
         """The same call with every tensor changed."""
         args, kwargs = self._mapped(change)
-        return replace(self, args=args, kwargs=kwargs)
+        return replace(self, args=args, kwargs=kwargs, recipe="")
 
     def with_tensor(self, place: int, tensor: torch.Tensor) -> "Probe":
         """The same call with one tensor replaced, by its place among the tensors."""

@@ -1,7 +1,7 @@
 """What an operator promises, whoever wrote it: all that the battery holds it to."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -56,3 +56,20 @@ class Promise:
 def promised_dtypes(promise: Promise, probe: Probe) -> tuple[torch.dtype, ...] | None:
     """Dtypes that the contract states for this call; None where it states none."""
     return None if promise.result_dtypes is None else promise.result_dtypes(probe)
+
+
+def with_recipes(promise: Promise, source: str) -> Promise:
+    """The same promise, its probes told by where they come from.
+
+    `source` is Python, lines of which the last binds `promise`.
+    """
+    told: dict[str, tuple[Probe, ...]] = {}
+    for field_name in ("probes", "empty", "special", "stress", "gradient"):
+        probes: Sequence[Probe] = getattr(promise, field_name)
+        told[field_name] = tuple(
+            replace(
+                probe, recipe=f"{source}\nargs, kwargs = promise.{field_name}[{index}].inputs()"
+            )
+            for index, probe in enumerate(probes)
+        )
+    return replace(promise, **told)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ import torch.testing._internal.optests
 
 from stages.numerics.battery import examine
 from stages.numerics.checks import CHECKS
+from stages.numerics.promise import with_recipes
 from stages.numerics.trial import Target
 
 
@@ -41,7 +42,9 @@ def main(
     if task == "build":
         return
     torch.set_num_threads(1)  # until the fork: probes are made here
-    promise = importlib.import_module(f"stages.numerics.promises.{base}").promise(int(seed))
+    module = f"stages.numerics.promises.{base}"
+    source = f"from {module} import promise as make\npromise = make({int(seed)})"
+    promise = with_recipes(importlib.import_module(module).promise(int(seed)), source)
     examined = Target(
         call=operator,
         promise=promise,

@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import stages
 from stages.contract import Figure, NumericsCheck, known, unknown
 from stages.numerics.checks import CHECKS
 
 Extent = Literal["quick", "full"]
+POLL_S = 0.1
 
 
 def examine_folder(
@@ -25,8 +28,9 @@ def examine_folder(
     check_limit_s: float,
     battery_limit_s: float,
     seed: int = 0,
-) -> tuple[NumericsCheck, ...]:
-    """All checks, in their order; one that was not reached has not passed, and says why."""
+) -> Iterator[NumericsCheck]:
+    """All checks, in their order, each as soon as it is done; one that was not reached has not
+    passed, and says why."""
     with tempfile.TemporaryDirectory(prefix="breakeven-numerics-") as scratch:
         target = Path(scratch) / "answers.jsonl"
         target.touch()
@@ -34,18 +38,33 @@ def examine_folder(
         command += [str(library.resolve()) if library else "-", device, extent, str(seed)]
         command += [str(check_limit_s), str(target)]
         process = subprocess.Popen(command, env=_environment(), start_new_session=True)
+        reached: set[str] = set()
         try:
-            ending = _describe_exit(process.wait(battery_limit_s))
-        except subprocess.TimeoutExpired:
-            ending = f"all checks together took longer than {battery_limit_s:g} s"
+            with target.open(encoding="utf-8") as answers:
+                for line in _follow(answers, process, battery_limit_s):
+                    check = _as_check(json.loads(line))
+                    reached.add(check.name)
+                    yield check
         finally:
+            is_over = process.poll() is not None
             _end_group(process)
-        answers = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
-    found = [_as_check(answer) for answer in answers]
-    reached = {check.name for check in found}
-    wanted = [check.name for check in CHECKS if extent == "full" or not check.is_slow]
-    missing = [_unreached(name, ending) for name in wanted if name not in reached]
-    return (*found, *missing)
+        limit = f"all checks together took longer than {battery_limit_s:g} s"
+        ending = _describe_exit(process.returncode) if is_over else limit
+    for check in CHECKS:
+        if check.name not in reached and (extent == "full" or not check.is_slow):
+            yield _unreached(check.name, ending)
+
+
+def _follow(answers: TextIO, process: subprocess.Popen[bytes], limit_s: float) -> Iterator[str]:
+    """Whole lines of a growing file, until the process has ended or the time is up."""
+    until, rest = time.monotonic() + limit_s, ""
+    while True:
+        has_ended = process.poll() is not None
+        *lines, rest = (rest + answers.read()).split("\n")
+        yield from lines
+        if has_ended or time.monotonic() > until:
+            return
+        time.sleep(POLL_S)
 
 
 def _as_check(answer: dict[str, Any]) -> NumericsCheck:

@@ -63,7 +63,7 @@ def slope(sizes: list[int], errors: list[float]) -> float | None:
 
 def _sizes(target: Target) -> list[Probe]:
     assert target.promise.sized is not None
-    return [target.promise.sized(size).noting(size=str(size)) for size in target.promise.sizes]
+    return [target.promise.sized(size).noting(size=f"{size}") for size in target.promise.sizes]
 
 
 ENVELOPE = Check(

@@ -48,7 +48,9 @@ def promise(seed: int) -> Promise:
         is_twice_differentiable=True,
         result_dtypes=lambda probe: (probe.args[0].dtype,),
         orders=ORDERS,
-        sized=lambda size: _probe(_fields((size,), torch.float32, generator), "sized"),
+        sized=lambda size: _probe(
+            _fields((size,), torch.float32, torch.Generator().manual_seed(seed + size)), "sized"
+        ),
     )
 
 
