@@ -44,6 +44,7 @@ def _ask(check: Check, target: Target, limit_s: float, shrink_limit_s: float) ->
         check.question,
         len(trials),
         largest_error=max(errors) if errors else None,
+        growth=tuple(_growth(trials)),
         notes=() if len(trials) == len(probes) else (f"{len(trials)} of {len(probes)} calls made",),
     )
     failing = [trial for trial in trials if trial.seen.fault is not None]
@@ -74,6 +75,12 @@ def _smallest(check: Check, target: Target, trial: Trial, shrink_limit_s: float)
 
     shrink(trial.probe, is_failing, shrink_limit_s)
     return kept
+
+
+def _growth(trials: Sequence[Trial]) -> Iterator[tuple[int, float, float]]:
+    for trial in trials:
+        if trial.seen.error is not None and trial.seen.envelope is not None:
+            yield trial.probe.num_elements, trial.seen.error, trial.seen.envelope
 
 
 def _kind(trial: Trial) -> str:

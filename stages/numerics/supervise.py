@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 import stages
-from stages.contract import Figure, NumericsCheck, known, unknown
+from stages.contract import ErrorAtSize, Figure, NumericsCheck, known, unknown
 from stages.numerics.checks import CHECKS
 
 Extent = Literal["quick", "full"]
@@ -79,6 +79,10 @@ def _as_check(answer: dict[str, Any]) -> NumericsCheck:
         detail=(answer["fault"] or answer["question"]) + notes,
         counter_example=answer["counter_example"],
         seconds=answer["seconds"],
+        growth=tuple(
+            ErrorAtSize(num_elements=size, error=error, envelope=envelope)
+            for size, error, envelope in answer["growth"]
+        ),
     )
 
 

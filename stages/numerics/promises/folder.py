@@ -40,7 +40,7 @@ def promise_of(operator: OperatorFolder, seed: int) -> Promise:
         gradient_places=(0,),
         has_steady_gradient=True,
         claims_no_gradient=not spec.is_differentiable and bool(spec.schemas),
-        orders=_orders(operator, usual) if spec.is_differentiable else {},
+        orders=_orders(operator, usual),
         sized=_grower(usual),
         sizes=ENVELOPE_SIZES,
     )
@@ -136,8 +136,13 @@ def _gradient(probes: Sequence[Probe]) -> Iterator[Probe]:
 
 
 def _orders(operator: OperatorFolder, probes: Sequence[Probe]) -> dict[str, Implementation]:
-    """Standard forms, each also with its input reversed where that leaves the truth as it is."""
+    """Standard forms, each also with its input reversed where that leaves the truth as it is.
+
+    None where the truth is whole numbers: nothing is rounded.
+    """
     orders: dict[str, Implementation] = {}
+    if not _has_floating_truth(operator, probes):
+        return orders
     for composition in operator.compositions:
         orders[composition.name] = composition.call
     small = [probe for probe in probes if 2 <= probe.num_elements <= 1_000][:3]
@@ -145,6 +150,16 @@ def _orders(operator: OperatorFolder, probes: Sequence[Probe]) -> dict[str, Impl
         for composition in operator.compositions:
             orders[f"{composition.name}, reversed"] = _reversed(composition.call)
     return orders
+
+
+def _has_floating_truth(operator: OperatorFolder, probes: Sequence[Probe]) -> bool:
+    """Whether the smallest case has a floating result."""
+    if not probes:
+        return False
+    args, kwargs = min(probes, key=lambda probe: probe.num_elements).plain()
+    return any(
+        tensor.is_floating_point() for tensor in tensors(operator.reference(*args, **kwargs))
+    )
 
 
 def _is_unmoved(reference: Implementation, probe: Probe) -> bool:
