@@ -2,10 +2,10 @@
 
 // Of 64 bytes.
 inline uint64_t zeros_of_word(const uint8_t* bytes) {
-#if defined(__AVX512BW__)
+#if BREAKEVEN_AVX512
   const __m512i values = _mm512_loadu_si512(bytes);
   return _mm512_testn_epi8_mask(values, values);
-#elif defined(__AVX2__)
+#elif BREAKEVEN_AVX2
   uint64_t zeros = 0;
   for (int half = 0; half < 2; ++half) {
     const __m256i values = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + 32 * half));

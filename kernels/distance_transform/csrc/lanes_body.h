@@ -3,9 +3,9 @@
 // Bodies are part of each level: they include nothing, and use no template of std::, which a linker could share
 // between levels.
 
-#if defined(__AVX512F__)
+#if BREAKEVEN_AVX512
 constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
+#elif BREAKEVEN_AVX2
 constexpr int kVectorBytes = 32;
 #else
 constexpr int kVectorBytes = 16;
@@ -106,7 +106,7 @@ struct Lowest {
 // Whether any lane is above the bound.
 template <typename Value>
 inline bool any_above(const Lanes<Value>& lanes, Value bound) {
-#if defined(__AVX512F__)
+#if BREAKEVEN_AVX512
   if constexpr (sizeof(Value) == sizeof(int32_t)) {
     return _mm512_cmpgt_epi32_mask((__m512i)lanes.part[0], _mm512_set1_epi32(bound)) != 0;
   } else {
@@ -119,7 +119,7 @@ inline bool any_above(const Lanes<Value>& lanes, Value bound) {
   for (int i = 1; i < Lanes<Value>::kParts; ++i) {
     is_above |= lanes.part[i] > bound;
   }
-#if defined(__AVX2__)
+#if BREAKEVEN_AVX2
   return _mm256_movemask_epi8((__m256i)is_above) != 0;
 #elif defined(__SSE2__)
   return _mm_movemask_epi8((__m128i)is_above) != 0;

@@ -1,4 +1,6 @@
 // All that one instruction set has of its own, in the order of use.
+//
+// BREAKEVEN_AVX2 and BREAKEVEN_AVX512 are 1 where their instructions may be used, and 0 elsewhere.
 #include "lanes_body.h"
 #include "bits_body.h"
 #include "rows_body.h"

@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #endif
 
+#define BREAKEVEN_AVX2 0
+#define BREAKEVEN_AVX512 0
 namespace breakeven::edt {
 namespace {
 #include "level_body.h"

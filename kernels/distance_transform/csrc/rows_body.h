@@ -4,7 +4,7 @@
 inline Lanes<int32_t> highest_bit(const Lanes<int32_t>& lanes) {
   Lanes<int32_t> bit;
   for (int i = 0; i < Lanes<int32_t>::kParts; ++i) {
-#if defined(__AVX512CD__)
+#if BREAKEVEN_AVX512
     bit.part[i] = 31 - (Lanes<int32_t>::Vector)_mm512_lzcnt_epi32((__m512i)lanes.part[i]);
 #else
     // The exponent of the float of that value.

@@ -1,9 +1,9 @@
 // Values between two passes, and the distances they become: to and from one row of up to kLanes voxels.
 
 inline __attribute__((always_inline)) typename VectorOf<double>::Type root_of(typename VectorOf<double>::Type values) {
-#if defined(__AVX512F__)
-  return (typename VectorOf<double>::Type)_mm512_sqrt_pd((__m512d)values);
-#elif defined(__AVX2__)
+#if BREAKEVEN_AVX512
+  return (typename VectorOf<double>::Type)_mm512_maskz_sqrt_pd(0xff, (__m512d)values);
+#elif BREAKEVEN_AVX2
   return (typename VectorOf<double>::Type)_mm256_sqrt_pd((__m256d)values);
 #elif defined(__SSE2__)
   return (typename VectorOf<double>::Type)_mm_sqrt_pd((__m128d)values);
