@@ -21,6 +21,8 @@ namespace {
 
 using torch::stable::Tensor;
 
+constexpr int64_t kBlocksPerThread = 8;
+
 struct Layout {
   Shape shape;
   std::array<double, 3> spacing;  // of D, H, W
@@ -144,11 +146,21 @@ void run(
   const auto squares_D = squares_of<Value>(units.steps[0], shape.D);
   const auto squares_H = squares_of<Value>(units.steps[1], shape.H);
   Problem<Value> problem{
-      shape.N, shape.D, shape.H, shape.W, {shape.D, squares_D.data() + shape.D},
-      {shape.H, squares_H.data() + shape.H}, static_cast<Value>(units.steps[2] * units.steps[2]), units.unit,
-      is_signed, nullptr, nullptr, distances, nullptr, nearest};
-  const Packed packed =
-      pack(mask, shape, level, is_signed, problem.skips_full_words() ? distances : nullptr);
+      shape.N,
+      shape.D,
+      shape.H,
+      shape.W,
+      {shape.D, squares_D.data() + shape.D},
+      {shape.H, squares_H.data() + shape.H},
+      static_cast<Value>(units.steps[2] * units.steps[2]),
+      units.unit,
+      is_signed,
+      nullptr,
+      nullptr,
+      distances,
+      nullptr,
+      nearest};
+  const Packed packed = pack(mask, shape, level, is_signed, problem.skips_full_words() ? distances : nullptr);
   problem.zeros = packed.zeros.get();
   problem.ones = packed.ones.get();
   std::unique_ptr<uint32_t, FreeMemory> lower_halves;
@@ -167,8 +179,11 @@ void run(
       fill_uniform_volume(shape, volume, packed.kinds[volume], is_signed, distances, nearest);
     }
   }
-  const auto pass = [&](int64_t items_of_volume, const auto& work_on) {
-    share_out(shape.N * items_of_volume, 1, [&] {
+  // Items of one row of words are neighbours in memory: a thread takes all of them where rows are many.
+  const auto pass = [&](int64_t num_rows, int64_t items_of_row, const auto& work_on) {
+    const int64_t items_of_volume = num_rows * items_of_row;
+    const bool are_many = shape.N * num_rows >= kBlocksPerThread * torch::stable::get_num_threads();
+    share_out(shape.N * items_of_volume, are_many ? items_of_row : 1, [&] {
       return [&, buffers = Buffers<Value>(problem)](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
           if (is_mixed(item / items_of_volume)) {
@@ -179,12 +194,12 @@ void run(
     });
   };
   const int64_t num_words = problem.num_words();
-  pass(shape.D * num_words, [&](int64_t item, const Workspace<Value>& work) {
+  pass(shape.D, num_words, [&](int64_t item, const Workspace<Value>& work) {
     passes.plane(problem, item / num_words, item % num_words, work);
   });
   if (shape.D > 1) {
     const int64_t num_rows = problem.depth_rows(), num_depth_words = problem.depth_words();
-    pass(num_rows * num_depth_words, [&](int64_t item, const Workspace<Value>& work) {
+    pass(num_rows, num_depth_words, [&](int64_t item, const Workspace<Value>& work) {
       const int64_t row = item / num_depth_words;
       passes.depth(problem, row / num_rows, row % num_rows, item % num_depth_words, work);
     });
@@ -194,8 +209,8 @@ void run(
 }  // namespace
 
 void transform(
-    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed, float* distances,
-    int64_t* nearest) {
+    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed,
+    float* distances, int64_t* nearest) {
   const Layout layout = lay_out(mask, spacing, spatial_dims);
   const Shape& shape = layout.shape;
   const Units units = choose_units(layout.spacing, {shape.D, shape.H, shape.W});
