@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -22,6 +24,7 @@ namespace {
 using torch::stable::Tensor;
 
 constexpr int64_t kBlocksPerThread = 8;
+constexpr int64_t kRowsPerBlock = 256;
 
 struct Layout {
   Shape shape;
@@ -117,18 +120,28 @@ class Buffers {
   Workspace<Value> work_{};
 };
 
+bool is_mixed(const Packed& packed, int64_t volume) {
+  return packed.kinds[volume] == (kHasZeros | kHasOnes);
+}
+
 // Volumes of one kind of voxel: distances are infinite to what is not there, and 0 to what is.
-void fill_uniform_volume(
-    const Shape& shape, int64_t volume, uint8_t kinds, bool is_signed, float* distances, int64_t* nearest) {
-  const int64_t size = shape.D * shape.H * shape.W;
-  const bool is_all_ones = kinds == kHasOnes;
-  const bool is_infinite = is_all_ones || is_signed;
-  share_out(size, int64_t{1} << 16, [&] {
+template <typename Value>
+void fill_uniform_volumes(const Problem<Value>& problem, const Packed& packed) {
+  const int64_t rows_of_volume = problem.D * problem.H;
+  share_out(problem.N * rows_of_volume, kRowsPerBlock, [&] {
     return [&](int64_t begin, int64_t end) {
-      const float value = !is_infinite ? 0 : is_all_ones ? INFINITY : -INFINITY;
-      std::fill(distances + volume * size + begin, distances + volume * size + end, value);
-      for (int64_t voxel = begin; nearest != nullptr && voxel < end; ++voxel) {
-        nearest[volume * size + voxel] = is_infinite ? -1 : voxel;
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t volume = row / rows_of_volume;
+        const bool is_inside = packed.kinds[volume] == kHasOnes;
+        if (is_mixed(packed, volume) || (!is_inside && problem.skips_full_words())) {
+          continue;
+        }
+        const bool is_infinite = is_inside || problem.is_signed;
+        float* const distances = problem.distances + row * problem.W;
+        std::fill(distances, distances + problem.W, !is_infinite ? 0 : is_inside ? INFINITY : -INFINITY);
+        for (int64_t x = 0; problem.nearest != nullptr && x < problem.W; ++x) {
+          problem.nearest[row * problem.W + x] = is_infinite ? -1 : row % rows_of_volume * problem.W + x;
+        }
       }
     };
   });
@@ -173,12 +186,7 @@ void run(
     prefer_huge_pages(lower_halves.get(), count * sizeof(uint32_t));
     problem.lower_halves = lower_halves.get();
   }
-  const auto is_mixed = [&](int64_t volume) { return packed.kinds[volume] == (kHasZeros | kHasOnes); };
-  for (int64_t volume = 0; volume < shape.N; ++volume) {
-    if (!is_mixed(volume)) {
-      fill_uniform_volume(shape, volume, packed.kinds[volume], is_signed, distances, nearest);
-    }
-  }
+  fill_uniform_volumes(problem, packed);
   // Items of one row of words are neighbours in memory: a thread takes all of them where rows are many.
   const auto pass = [&](int64_t num_rows, int64_t items_of_row, const auto& work_on) {
     const int64_t items_of_volume = num_rows * items_of_row;
@@ -186,7 +194,7 @@ void run(
     share_out(shape.N * items_of_volume, are_many ? items_of_row : 1, [&] {
       return [&, buffers = Buffers<Value>(problem)](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
-          if (is_mixed(item / items_of_volume)) {
+          if (is_mixed(packed, item / items_of_volume)) {
             work_on(item, buffers.work());
           }
         }
