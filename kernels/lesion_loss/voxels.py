@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -23,12 +24,12 @@ class Voxels:
     is_counted: Tensor | None
     """None where nothing is ignored."""
 
-    @property
+    @cached_property
     def probability(self) -> Tensor:
         """Probability of a lesion."""
         return torch.sigmoid(self.logit)
 
-    @property
+    @cached_property
     def cross_entropy(self) -> Tensor:
         """-log of the probability of the right answer."""
         return -logsigmoid(torch.where(self.is_lesion, self.logit, -self.logit))
