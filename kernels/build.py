@@ -12,8 +12,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +29,6 @@ FLAGS = (
     "-std=c++20",
     "-O3",
     "-fPIC",
-    "-shared",
     "-pthread",
     "-Wall",
     # The same rounding on every instruction set: a fused multiply-add is written where it is meant.
@@ -34,7 +37,8 @@ FLAGS = (
 )
 NATIVE = Path(__file__).parent / "native"
 """Headers that operators share, such as the choice of an instruction set."""
-# Libraries follow the sources: the linker resolves from left to right.
+LINK_FLAGS = ("-shared", "-pthread")
+# Libraries follow the objects: the linker resolves from left to right.
 LIBRARIES = ("-Wl,--no-as-needed", "-ltorch_cpu", "-ltorch")
 NUM_QUOTED_ERRORS = 3
 
@@ -132,7 +136,7 @@ def _compiler_version(compiler: str) -> str:
 
 def _content_key(folder: OperatorFolder, compiler_version: str) -> str:
     digest = hashlib.sha256()
-    for part in (*FLAGS, *LIBRARIES, compiler_version, torch.__version__):
+    for part in (*FLAGS, *LINK_FLAGS, *LIBRARIES, compiler_version, torch.__version__):
         digest.update(part.encode() + b"\0")
     for file in (*folder.sources, *folder.headers, *sorted(NATIVE.glob("*.h"))):
         content = file.read_bytes()
@@ -167,40 +171,76 @@ def _writable(directory: Path) -> Path:
 
 
 def _compile(compiler: str, folder: OperatorFolder, target: Path, time_limit_s: float) -> None:
+    """Compile each source to an object, as many at once as there are cores, then link them."""
+    deadline = time.monotonic() + time_limit_s
     torch_root = Path(torch.__file__).parent
-    command = [
-        compiler,
-        *FLAGS,
-        f"-I{torch_root / 'include'}",
-        f"-I{NATIVE}",
-        *map(str, folder.sources),
-        "-o",
-        str(target),
-        f"-L{torch_root / 'lib'}",
-        *LIBRARIES,
-    ]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env={**os.environ, "LC_ALL": "C"},
-        start_new_session=True,
-    )
-    try:
-        _, messages = process.communicate(timeout=time_limit_s)
-    except BaseException as error:
-        # The driver's children hold the pipe: the whole group has to go.
+    include = (f"-I{torch_root / 'include'}", f"-I{NATIVE}")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}.") as scratch:
+        objects = [Path(scratch) / f"{source.stem}.o" for source in folder.sources]
+        commands = [
+            (compiler, *FLAGS, *include, "-c", str(source), "-o", str(made))
+            for source, made in zip(folder.sources, objects, strict=True)
+        ]
+        link = (compiler, *LINK_FLAGS, *map(str, objects), "-o", str(target))
+        libraries = (f"-L{torch_root / 'lib'}", *LIBRARIES)
+        for step in (commands, [(*link, *libraries)]):
+            messages = _run_together(step, deadline)
+            if messages is None:
+                raise BuildFailed(
+                    f"{folder.path.name}: the build took longer than {time_limit_s:g} s "
+                    "and was stopped"
+                )
+            if messages:
+                raise BuildFailed(f"{folder.path.name}: {_first_errors(messages)}")
+
+
+def _run_together(commands: Sequence[tuple[str, ...]], deadline: float) -> str | None:
+    """Run commands, as many at once as this process may use cores, and all to their end.
+
+    Returns what the failed ones said; "" when none failed, None when the deadline stopped them.
+    """
+    running: set[subprocess.Popen[str]] = set()
+    is_stopped = threading.Event()
+
+    def run(command: tuple[str, ...]) -> str:
+        if is_stopped.is_set():
+            return ""
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={**os.environ, "LC_ALL": "C"},
+            start_new_session=True,
+        )
+        running.add(process)
+        try:
+            _, messages = process.communicate(timeout=max(deadline - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            _kill_group(process)
+            process.communicate()
+            raise
+        finally:
+            running.discard(process)
+        return (messages or "it said nothing") if process.returncode else ""
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        answers = [pool.submit(run, command) for command in commands]
+        try:
+            return "".join(answer.result() for answer in answers)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            is_stopped.set()
+            for process in tuple(running):
+                _kill_group(process)
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    """The driver's children hold the pipe: the whole group has to go."""
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise BuildFailed(
-                f"{folder.path.name}: the build took longer than {time_limit_s:g} s and was stopped"
-            ) from None
-        raise
-    if process.returncode != 0:
-        raise BuildFailed(f"{folder.path.name}: {_first_errors(messages)}")
 
 
 def _first_errors(messages: str) -> str:
