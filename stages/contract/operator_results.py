@@ -5,6 +5,7 @@ from typing import Literal
 from stages.contract.figures import Figure, unknown
 from stages.contract.frozen import Frozen
 from stages.contract.results import (
+    BuildStatus,
     BuildVerdict,
     EmbedVerdict,
     Implementation,
@@ -118,6 +119,22 @@ class PilotResult(Result):
     implementation: Implementation
 
 
+class DeviceBuild(Frozen):
+    """D: the operator's code for one kind of device."""
+
+    device: Literal["cpu", "cuda"]
+    status: BuildStatus
+    detail: str
+    """What it was compiled for and how long that took; the errors; or why it was not tried."""
+    is_in_library: bool = False
+    """A torch without CUDA leaves CUDA code compiled and not linked."""
+    compiler: str | None = None
+    num_warnings: int | None = None
+    """None where it was not compiled to the end."""
+    errors: tuple[str, ...] = ()
+    """What the compiler said, with file and line."""
+
+
 class BuildResult(Result):
     """D: the compiled library."""
 
@@ -128,9 +145,12 @@ class BuildResult(Result):
     library_hash: str | None
     build_s: Figure
     compiler: str | None
+    devices: tuple[DeviceBuild, ...] = ()
+    """CPU, then CUDA; none for an operator in Python."""
     undefined_symbols: tuple[str, ...]
     """Undefined at:: or c10:: symbols: each ties the binary to one torch version."""
     error: str | None
+    """Why there is no library for the job's device: the errors, and where the log lies."""
     implementation: Implementation
 
 
