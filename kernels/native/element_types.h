@@ -51,12 +51,14 @@ BREAKEVEN_HOST_DEVICE double to_float(double value) {
   return value;
 }
 
-template <typename Element>
-BREAKEVEN_HOST_DEVICE Element from_float(float value);
+template <typename Element, typename Real>
+BREAKEVEN_HOST_DEVICE Element from_float(Real value) {
+  return value;
+}
 
 // To the nearest, of two equally near to the even one.
 template <>
-BREAKEVEN_HOST_DEVICE BrainFloat16 from_float<BrainFloat16>(float value) {
+BREAKEVEN_HOST_DEVICE BrainFloat16 from_float<BrainFloat16, float>(float value) {
   const uint32_t bits = same_bits<uint32_t>(value);
   if (value != value) {
     return {0x7FC0};
@@ -65,7 +67,7 @@ BREAKEVEN_HOST_DEVICE BrainFloat16 from_float<BrainFloat16>(float value) {
 }
 
 template <>
-BREAKEVEN_HOST_DEVICE Float16 from_float<Float16>(float value) {
+BREAKEVEN_HOST_DEVICE Float16 from_float<Float16, float>(float value) {
   const uint32_t bits = same_bits<uint32_t>(value);
   const auto sign = static_cast<uint16_t>(bits >> 16 & 0x8000u);
   const uint32_t size = bits & 0x7FFFFFFFu;
@@ -81,11 +83,6 @@ BREAKEVEN_HOST_DEVICE Float16 from_float<Float16>(float value) {
   }
   const uint32_t odd = size >> 13 & 1u;
   return {static_cast<uint16_t>(sign | (size - 0x38000000u + 0xFFFu + odd) >> 13)};
-}
-
-template <>
-BREAKEVEN_HOST_DEVICE float from_float<float>(float value) {
-  return value;
 }
 
 }  // namespace breakeven

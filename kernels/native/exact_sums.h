@@ -51,7 +51,7 @@ BREAKEVEN_HOST_DEVICE void add_term(ExactSum* sum, double term) {
     return;
   }
   const int exponent = static_cast<int>(sum->exponent) - 1;
-  const auto units = static_cast<int64_t>(rint(ldexp(term, kExactBits + kExponentBias - exponent)));
+  const auto units = static_cast<int64_t>(std::rint(std::ldexp(term, kExactBits + kExponentBias - exponent)));
   atomic_add(&sum->high, units >> kExactLowBits);
   atomic_add(&sum->low, units & ((int64_t{1} << kExactLowBits) - 1));
 }
@@ -70,7 +70,7 @@ BREAKEVEN_HOST_DEVICE double value_of(const ExactSum& sum) {
   const int64_t high = sum.high + (sum.low >> kExactLowBits);
   const int64_t low = sum.low & ((int64_t{1} << kExactLowBits) - 1);
   const double units = static_cast<double>(high) * 0x1p31 + static_cast<double>(low);
-  return ldexp(units, static_cast<int>(sum.exponent) - 1 - kExponentBias - kExactBits);
+  return std::ldexp(units, static_cast<int>(sum.exponent) - 1 - kExponentBias - kExactBits);
 }
 
 // Integers in the order of the numbers that they stand for; NaN comes first.

@@ -370,7 +370,7 @@ struct FinishNearest {
     }
     const Value square = problem.square(2, Places::x(place) - x) + problem.square(1, Places::y(place) - y) +
         problem.square(0, at_z - z);
-    const double distance = problem.unit * sqrt(static_cast<double>(square));
+    const double distance = problem.unit * std::sqrt(static_cast<double>(square));
     const int64_t flat = (at_z * grid.height + Places::y(place)) * grid.width + Places::x(place);
     write(voxel, static_cast<float>(sign * distance), flat);
   }
