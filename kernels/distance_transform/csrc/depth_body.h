@@ -21,23 +21,24 @@ void split_sides(
     const Problem<Value>& problem, const Value* fetched, int64_t volume, int64_t column, int64_t width,
     const Workspace<Value>& work) {
   const int64_t plane_size = problem.H * problem.W;
+  const Lanes<Value> zero = in_all_lanes(Value{0});
   for (int64_t z = 0; z < problem.D; ++z) {
-    const Value* const values = fetched + z * kLanes;
+    const Lanes<Value> values = load(fetched + z * kLanes);
+    if (problem.is_signed) {
+      store(work.source[0] + z * kLanes, higher_of(values, zero));
+      store(work.source[1] + z * kLanes, difference(zero, lower_of(values, zero)));
+    }
+    if (problem.nearest == nullptr) {
+      continue;
+    }
     const int64_t own = z * plane_size + column;
-    const int64_t* const nearest =
-        problem.nearest == nullptr ? nullptr : problem.nearest + (volume * problem.D + z) * plane_size + column;
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const Value value = values[lane];
+    const int64_t* const nearest = problem.nearest + (volume * problem.D + z) * plane_size + column;
+    for (int64_t lane = 0; lane < width; ++lane) {
+      const Value value = fetched[z * kLanes + lane];
+      const int64_t lead = z * plane_size + nearest[lane];
+      work.lead[0][z * kLanes + lane] = value > 0 || !problem.is_signed ? lead : own + lane;
       if (problem.is_signed) {
-        work.source[0][z * kLanes + lane] = value > 0 ? value : 0;
-        work.source[1][z * kLanes + lane] = value < 0 ? -value : 0;
-      }
-      if (nearest != nullptr && lane < width) {
-        const int64_t lead = z * plane_size + nearest[lane];
-        work.lead[0][z * kLanes + lane] = value > 0 || !problem.is_signed ? lead : own + lane;
-        if (problem.is_signed) {
-          work.lead[1][z * kLanes + lane] = value < 0 ? lead : own + lane;
-        }
+        work.lead[1][z * kLanes + lane] = value < 0 ? lead : own + lane;
       }
     }
   }

@@ -63,6 +63,14 @@ inline Lanes<Value> plus(Lanes<Value> lanes, Value value) {
 }
 
 template <typename Value>
+inline Lanes<Value> difference(Lanes<Value> a, const Lanes<Value>& b) {
+  for (int i = 0; i < Lanes<Value>::kParts; ++i) {
+    a.part[i] -= b.part[i];
+  }
+  return a;
+}
+
+template <typename Value>
 inline Lanes<Value> lower_of(Lanes<Value> a, const Lanes<Value>& b) {
   for (int i = 0; i < Lanes<Value>::kParts; ++i) {
     a.part[i] = b.part[i] < a.part[i] ? b.part[i] : a.part[i];
