@@ -56,8 +56,8 @@ struct PackBits {
 
   BREAKEVEN_HOST_DEVICE void run(int phase, int64_t block, int thread, Shared& shared) const {
     if (phase == 0) {
-      for (int place = thread; place < kWords * kWordBits; place += kThreads) {
-        shared.is_set[place] = is_set(block * kWords + place / kWordBits, place % kWordBits);
+      for (int i = thread; i < kWords * kWordBits; i += kThreads) {
+        shared.is_set[i] = is_set(block * kWords + i / kWordBits, i % kWordBits);
       }
     } else if (thread < kWords && block * kWords + thread < grid.num_words()) {
       uint32_t word = 0;
