@@ -213,9 +213,9 @@ def _gradient_is_right(case: Any, device: torch.device) -> None:
     operator = open_operator("lesion_loss")
     (logits, target), keywords = case.make()
     options = {name: on_device(value, device) for name, value in keywords.items()}
-    leaf = logits.to(device).requires_grad_()
+    leaf = logits.detach().clone().to(device).requires_grad_()
     operator.custom(leaf, target.to(device), **options).backward()
-    truth = logits.double().requires_grad_()
+    truth = logits.detach().double().requires_grad_()
     operator.reference(truth, target, **keywords).backward()
     assert leaf.grad is not None
     assert truth.grad is not None
