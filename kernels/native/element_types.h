@@ -85,4 +85,25 @@ BREAKEVEN_HOST_DEVICE Float16 from_float<Float16, float>(float value) {
   return {static_cast<uint16_t>(sign | (size - 0x38000000u + 0xFFFu + odd) >> 13)};
 }
 
+enum class FloatType { float16, bfloat16, float32, float64 };
+
+// Floating numbers of a type known at run time, for passes that wait for memory and not for a branch.
+struct FloatArray {
+  const void* data;
+  FloatType type;
+
+  BREAKEVEN_HOST_DEVICE double operator[](int64_t place) const {
+    switch (type) {
+      case FloatType::float16:
+        return to_float(static_cast<const Float16*>(data)[place]);
+      case FloatType::bfloat16:
+        return to_float(static_cast<const BrainFloat16*>(data)[place]);
+      case FloatType::float32:
+        return static_cast<const float*>(data)[place];
+      default:
+        return static_cast<const double*>(data)[place];
+    }
+  }
+};
+
 }  // namespace breakeven

@@ -130,12 +130,17 @@ struct BundleGrid {
   };
 
   BREAKEVEN_HOST_DEVICE Slot slot(const BundlePlace& at, const Part& part, uint32_t run) const {
-    int row = 0;
-    while ((part.rows[row] & run) == 0) {
-      ++row;
+    // Rows are looked at by constant numbers, so that they stay in registers.
+    int first_row = 0;
+    uint32_t set = 0;
+    for (int row = Part::kRows - 1; row >= 0; --row) {
+      if ((part.rows[row] & run) != 0) {
+        first_row = row;
+        set = part.rows[row] & run;
+      }
     }
-    const int bit = lowest_bit(part.rows[row] & run);
-    return {first_voxel(at, row) + bit, row, bit};
+    const int bit = lowest_bit(set);
+    return {first_voxel(at, first_row) + bit, first_row, bit};
   }
 };
 

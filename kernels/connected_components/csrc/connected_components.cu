@@ -172,11 +172,11 @@ struct TableTensors {
   Tensor minima;
 };
 
-template <int connectivity, typename Id, typename Value>
-void measure_values(
-    const CudaLauncher& launch, const Forest<Id>& forest, const Tensor& values, ExactSum* sums, int64_t* minima, int64_t rows) {
-  const auto* const data = static_cast<const Value*>(values.const_data_ptr());
-  measure_channel<connectivity, Id>(launch, forest, TableChannel<Value>{data, sums, minima}, rows);
+FloatType float_type(ScalarType dtype) {
+  return dtype == ScalarType::Half   ? FloatType::float16
+      : dtype == ScalarType::BFloat16 ? FloatType::bfloat16
+      : dtype == ScalarType::Float    ? FloatType::float32
+                                      : FloatType::float64;
 }
 
 template <int connectivity, typename Id>
@@ -192,19 +192,8 @@ void measure_channels(
   const auto num_values = static_cast<int64_t>(values.size());
   for (int64_t channel = 0; channel < num_values; ++channel) {
     const Tensor dense = torch::stable::contiguous(values[channel]);
-    switch (dense.scalar_type()) {
-      case ScalarType::Float:
-        measure_values<connectivity, Id, float>(launch, forest, dense, sum, minimum, rows);
-        break;
-      case ScalarType::Double:
-        measure_values<connectivity, Id, double>(launch, forest, dense, sum, minimum, rows);
-        break;
-      case ScalarType::Half:
-        measure_values<connectivity, Id, Float16>(launch, forest, dense, sum, minimum, rows);
-        break;
-      default:
-        measure_values<connectivity, Id, BrainFloat16>(launch, forest, dense, sum, minimum, rows);
-    }
+    const FloatArray numbers{dense.const_data_ptr(), float_type(dense.scalar_type())};
+    measure_channel<connectivity>(launch, forest, TableChannel{numbers, sum, minimum}, rows);
     const FinishChannel finish{
         sum,
         minimum,

@@ -245,7 +245,9 @@ struct FlattenForest {
       const Id name = static_cast<Id>(slot.index);
       const Id root = follow_to_root(volume, name);
       if (root == name) {
-        is_root[slot.row] |= uint32_t{1} << slot.bit;
+        for (int row = 0; row < Part::kRows; ++row) {
+          is_root[row] |= static_cast<uint32_t>(row == slot.row) << slot.bit;
+        }
       } else {
         atomic_store(volume + name, root);
       }

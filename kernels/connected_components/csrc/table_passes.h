@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bundles.h"
+#include "element_types.h"
 #include "exact_sums.h"
 #include "host_device.h"
 #include "label_passes.h"
@@ -23,9 +24,8 @@ struct TableColumns {
 };
 
 // One of the tensors that are summed up, a row each.
-template <typename Value>
 struct TableChannel {
-  const Value* values;
+  FloatArray values;
   ExactSum* sums;
   int64_t* minima;  // ranks of exact_sums.h
 };
@@ -133,13 +133,13 @@ struct MeasureRuns {
 };
 
 // The terms of a sum are the sums of its runs in a bundle, added in raster order.
-template <int connectivity, typename Id, typename Value>
+template <int connectivity, typename Id>
 struct SumRuns {
   using Part = Bundle<connectivity>;
 
   BundleGrid<connectivity> bundles;
   Forest<Id> forest;
-  TableChannel<Value> channel;
+  TableChannel channel;
   bool is_first_pass;
 
   BREAKEVEN_HOST_DEVICE void operator()(int64_t index) const {
@@ -157,10 +157,9 @@ struct SumRuns {
     double term = 0;
     int64_t lowest = std::numeric_limits<int64_t>::max();
     for (int line = 0; line < Part::kRows; ++line) {
-      const Value* const values =
-          channel.values + at.volume * bundles.grid.voxels_per_volume() + bundles.first_voxel(at, line);
+      const int64_t first = at.volume * bundles.grid.voxels_per_volume() + bundles.first_voxel(at, line);
       for (uint32_t set = part.rows[line] & run; set != 0; set &= set - 1) {
-        const double value = to_float(values[lowest_bit(set)]);
+        const double value = channel.values[first + lowest_bit(set)];
         const int64_t rank = rank_of(value);
         term += value;
         lowest = rank < lowest ? rank : lowest;
@@ -223,13 +222,13 @@ void measure_components(
   launch.flat(FinishTable{table, dims, boxes, centroids}, rows);
 }
 
-template <int connectivity, typename Id, typename Value, typename Launcher>
+template <int connectivity, typename Id, typename Launcher>
 void measure_channel(
-    const Launcher& launch, const Forest<Id>& forest, const TableChannel<Value>& channel, int64_t rows) {
+    const Launcher& launch, const Forest<Id>& forest, const TableChannel& channel, int64_t rows) {
   const BundleGrid<connectivity> bundles{forest.grid, forest.words};
   launch.flat(StartChannel{channel.sums, channel.minima}, rows);
-  launch.flat(SumRuns<connectivity, Id, Value>{bundles, forest, channel, true}, bundles.num_parts());
-  launch.flat(SumRuns<connectivity, Id, Value>{bundles, forest, channel, false}, bundles.num_parts());
+  launch.flat(SumRuns<connectivity, Id>{bundles, forest, channel, true}, bundles.num_parts());
+  launch.flat(SumRuns<connectivity, Id>{bundles, forest, channel, false}, bundles.num_parts());
 }
 
 }  // namespace breakeven

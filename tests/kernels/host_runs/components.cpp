@@ -29,7 +29,7 @@ void write_table(const HostLauncher& launch, const Forest<Id>& forest, const dou
   std::vector<int64_t> ranks(rows);
   const TableColumns table{volumes.data(), voxels.data(), wide_boxes.data(), index_sums.data()};
   measure_components<connectivity>(launch, forest, table, rows, 3, boxes.data(), centroids.data());
-  measure_channel<connectivity>(launch, forest, TableChannel<double>{values, exact.data(), ranks.data()}, rows);
+  measure_channel<connectivity>(launch, forest, TableChannel{{values, FloatType::float64}, exact.data(), ranks.data()}, rows);
   launch.flat(FinishChannel{exact.data(), ranks.data(), 0, 1, sums.data(), minima.data()}, rows);
   write_many(std::vector<int64_t>{rows});
   write_many(volumes);
