@@ -4,6 +4,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -40,13 +41,24 @@ class Row:
     """Beyond inputs and results, at most at one time."""
 
 
+@dataclass(frozen=True)
+class Operation:
+    """What is timed: ours on the GPU, ours through the CPU, and torch operators on the GPU."""
+
+    name: str
+    operator: str
+    call: Callable[..., Any]
+    composed: Callable[..., Any] | None
+
+
 def measure_all(device: torch.device, is_quick: bool) -> Iterator[Row]:
     """Rows of both mask operators and of the losses."""
     copy_bytes_per_s = measure_copy(device)
     for shape in QUICK_SIZES if is_quick else SIZES:
+        operations = list(_mask_operations(len(shape)))
         for content, mask in _masks(shape, device):
-            for operation, name, call in _mask_operations(len(shape)):
-                yield _row(operation, name, content, (mask,), call, copy_bytes_per_s)
+            for operation in operations:
+                yield _row(operation, content, (mask,), copy_bytes_per_s)
     for shape in LOSS_SIZES[:1] if is_quick else LOSS_SIZES:
         for num_lesions in (5, 200):
             yield from _loss_rows(shape, num_lesions, device, copy_bytes_per_s)
@@ -74,64 +86,60 @@ def _masks(shape: tuple[int, ...], device: torch.device) -> Iterator[tuple[str, 
     yield "inverted", smooth <= sample.quantile(0.99)
 
 
-def _mask_operations(dims: int) -> Iterator[tuple[str, str, Callable[..., Any]]]:
+def _mask_operations(dims: int) -> Iterator[Operation]:
     from kernels.connected_components import connected_components
     from kernels.distance_transform import distance_transform
 
     spacing = (2.5, 1.0, 0.8)[-dims:]
     for connectivity in (1, dims):
-        yield (
+        yield Operation(
             f"components, connectivity {connectivity}",
             "connected_components",
-            lambda mask, connectivity=connectivity: connected_components(mask, connectivity),
+            partial(connected_components, connectivity=connectivity),
+            partial(_best_composition("connected_components"), connectivity=connectivity),
         )
-    yield "distance", "distance_transform", lambda mask: distance_transform(mask, spacing)
-    yield (
-        "distance, signed",
+    yield Operation(
+        "distance",
         "distance_transform",
-        lambda mask: distance_transform(mask, spacing, signed=True),
+        partial(distance_transform, spacing=spacing),
+        partial(_best_composition("distance_transform"), spacing=spacing),
     )
+    signed = partial(distance_transform, spacing=spacing, signed=True)
+    yield Operation("distance, signed", "distance_transform", signed, None)
+
+
+def _best_composition(operator: str) -> Callable[..., Any]:
+    """The first one that the folder names."""
+    return open_operator(operator).compositions[0].call
 
 
 def _row(
-    operation: str,
-    operator_name: str,
-    content: str,
-    inputs: tuple[Tensor, ...],
-    call: Callable[..., Any],
-    copy_bytes_per_s: float,
+    operation: Operation, content: str, inputs: tuple[Tensor, ...], copy_bytes_per_s: float
 ) -> Row:
     device, shape = inputs[0].device, tuple(inputs[0].shape)
-    ours_ms = _device_ms(lambda: call(*inputs), device)
-    operator = open_operator(operator_name)
+    ours_ms = _device_ms(lambda: operation.call(*inputs), device)
     voxels = inputs[0].numel()
-    least_s = operator.spec.bytes_per_voxel * voxels / copy_bytes_per_s
+    least_s = open_operator(operation.operator).spec.bytes_per_voxel * voxels / copy_bytes_per_s
     return Row(
-        operation,
+        operation.name,
         shape,
         content,
         ours_ms,
-        _wall_ms(lambda: _through_cpu(call, inputs), device),
-        _composed_ms(operation, operator, inputs),
+        _wall_ms(lambda: _through_cpu(operation.call, inputs), device),
+        _composed_ms(operation.composed, inputs),
         ours_ms * 1e6 / voxels,
         least_s / (ours_ms / 1e3),
-        _memory_bytes(lambda: call(*inputs), device) / voxels,
+        _memory_bytes(lambda: operation.call(*inputs), device) / voxels,
     )
 
 
-def _composed_ms(operation: str, operator: Any, inputs: tuple[Tensor, ...]) -> float | None:
-    """The first composition, where it does what is measured and fits."""
-    if "signed" in operation or inputs[0].numel() > MAX_COMPOSED_NUMEL:
+def _composed_ms(composed: Callable[..., Any] | None, inputs: tuple[Tensor, ...]) -> float | None:
+    """None where nothing is composed, the input is too large, or the memory too small."""
+    if composed is None or inputs[0].numel() > MAX_COMPOSED_NUMEL:
         return None
-    composition = operator.compositions[0].call
-    options: dict[str, Any] = {}
-    if operation.startswith("components"):
-        options["connectivity"] = int(operation[-1])
-    elif operation.startswith("distance"):
-        options["spacing"] = (2.5, 1.0, 0.8)[-inputs[0].dim() :]
     try:
-        return _device_ms(lambda: composition(*inputs, **options), inputs[0].device)
-    except RuntimeError:  # out of memory, mostly
+        return _device_ms(lambda: composed(*inputs), inputs[0].device)
+    except torch.OutOfMemoryError:
         return None
 
 
@@ -144,24 +152,32 @@ def _loss_rows(
 
     radii = ((3,) * num_lesions,) * shape[0]
     logits, target = (tensor.to(device) for tensor in make_inputs(shape, radii, seed=5))
+    composed = _best_composition("lesion_loss")
     for kind in ("blob", "cc_dice_ce"):
-        options = {"kind": kind}
+        inputs: tuple[Tensor, ...] = (logits, target)
         if kind == "cc_dice_ce":
-            regions = voronoi_regions(target)
-        inputs = (logits, target) if kind == "blob" else (logits, target, regions)
-
-        def step(
-            x: Tensor, y: Tensor, r: Tensor | None = None, options: dict[str, Any] = options
-        ) -> Tensor:
-            leaf = x.detach().requires_grad_()
-            lesion_loss(leaf, y, regions=r, **options).backward()
-            assert leaf.grad is not None
-            return leaf.grad
-
-        content = f"{num_lesions} lesions"
-        yield _row(
-            f"{kind}, forward and backward", "lesion_loss", content, inputs, step, copy_bytes_per_s
+            inputs = (logits, target, voronoi_regions(target))
+        operation = Operation(
+            f"{kind}, forward and backward",
+            "lesion_loss",
+            partial(_training_step, lesion_loss, kind),
+            partial(_training_step, composed, kind),
         )
+        yield _row(operation, f"{num_lesions} lesions", inputs, copy_bytes_per_s)
+
+
+def _training_step(
+    loss: Callable[..., Tensor],
+    kind: str,
+    logits: Tensor,
+    target: Tensor,
+    regions: Tensor | None = None,
+) -> Tensor:
+    """The gradient of a loss with respect to the logits."""
+    leaf = logits.detach().requires_grad_()
+    loss(leaf, target, kind=kind, regions=regions).backward()
+    assert leaf.grad is not None
+    return leaf.grad
 
 
 def _through_cpu(call: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Any:
