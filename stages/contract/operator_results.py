@@ -154,6 +154,16 @@ class BuildResult(Result):
     implementation: Implementation
 
 
+class ErrorAtSize(Frozen):
+    """The operator's error on one call, beside that of the standard form."""
+
+    num_elements: int
+    error: float
+    """Largest |result - truth| / max(1, |truth|)."""
+    envelope: float
+    """The same of the standard form, the largest over several orders of its sums."""
+
+
 class NumericsCheck(Frozen):
     """One check of the operator, over all of its cases."""
 
@@ -162,7 +172,12 @@ class NumericsCheck(Frozen):
     num_cases: int
     largest_error: Figure
     detail: str
-    """What failed, with the smallest failing case, or what was covered."""
+    """What failed, with the smallest failing case, or what was asked."""
+    counter_example: str | None = None
+    """Python that shows the fault when it is pasted into a prompt."""
+    seconds: float = 0.0
+    growth: tuple[ErrorAtSize, ...] = ()
+    """By size, where the check compares with the standard form's error."""
 
 
 class NumericsResult(Result):
@@ -170,6 +185,10 @@ class NumericsResult(Result):
 
     verdict: NumericsVerdict
     checks: tuple[NumericsCheck, ...]
+    error_slope: Figure = unknown("not asked")
+    """Exponent with which the error grows with the number of elements."""
+    envelope_share: Figure = unknown("not asked")
+    """Largest error as a share of the standard form's own; at most 2 is accepted."""
     implementation: Implementation
 
 
@@ -186,5 +205,8 @@ class EmbedResult(Result):
     forecast_gain: Figure
     forecast_error: Figure
     """(forecast - realised) / realised."""
+    report_difference: Figure = unknown("not compared")
+    """Largest |with - without| / max(1, |without|) over all that the job returns on the real case:
+    what the operator's rounding does to the product."""
     findings: tuple[str, ...]
     implementation: Implementation
