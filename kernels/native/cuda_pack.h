@@ -14,7 +14,11 @@ namespace breakeven {
 
 template <typename Element>
 void pack_elements(
-    const CudaLauncher& launch, const torch::stable::Tensor& mask, Element ignored, const BitGrid& grid, uint32_t* words) {
+    const CudaLauncher& launch,
+    const torch::stable::Tensor& mask,
+    Element ignored,
+    const BitGrid& grid,
+    uint32_t* words) {
   const PackBits<Element> pass{static_cast<const Element*>(mask.const_data_ptr()), ignored, grid, words};
   launch.blocks(pass, pass.num_blocks());
 }

@@ -78,7 +78,7 @@ def build_program(
         pytest.skip("g++ is not on PATH")
     executable = directory / (f"{name}-watched" if watches_threads else name)
     # ThreadSanitizer does not follow fibers, and threads need no turns: they run at once.
-    mode = ("-fsanitize=thread", "-g") if watches_threads else ("-DBREAKEVEN_INTERLEAVE",)
+    mode = ("-fsanitize=thread",) if watches_threads else ("-DBREAKEVEN_INTERLEAVE",)
     include = (native, ROOT / "kernels" / operator / "csrc")
     command = [
         compiler,

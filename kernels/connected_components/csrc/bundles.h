@@ -100,7 +100,8 @@ struct BundleGrid {
 
   // Index within the volume of a row of the bundle.
   BREAKEVEN_HOST_DEVICE int64_t row_index(const BundlePlace& at, int row) const {
-    return (at.z * Part::kDepth + row / Part::kHeight) * grid.height + at.y * Part::kHeight + row % Part::kHeight;
+    const int64_t slice = at.z * Part::kDepth + row / Part::kHeight;
+    return slice * grid.height + at.y * Part::kHeight + row % Part::kHeight;
   }
 
   // Index of a row's word among the words of the volume.

@@ -81,7 +81,12 @@ bool fits_32_bits(const LabelShape& shape) {
 }
 
 template <typename Id>
-void label_into(const CudaLauncher& launch, const Tensor& mask, const LabelShape& shape, int64_t connectivity, Tensor labels) {
+void label_into(
+    const CudaLauncher& launch,
+    const Tensor& mask,
+    const LabelShape& shape,
+    int64_t connectivity,
+    Tensor labels) {
   using Label = std::make_signed_t<Id>;
   with_connectivity(connectivity, [&](auto known) {
     const auto held = grow<known.value, Id>(launch, mask, grid_of(shape), labels);
@@ -114,7 +119,8 @@ Tensor connected_components_cuda(const Tensor& mask, int64_t connectivity, int64
   return labels;
 }
 
-Tensor connected_components_out_cuda(const Tensor& mask, int64_t connectivity, int64_t spatial_dims, Tensor out) {
+Tensor connected_components_out_cuda(
+    const Tensor& mask, int64_t connectivity, int64_t spatial_dims, Tensor out) {
   const LabelShape shape = check_connected_components(mask, connectivity, spatial_dims);
   check_labels_out(mask, out, shape, connectivity);
   label_volumes(mask, shape, connectivity, out);
@@ -124,7 +130,11 @@ Tensor connected_components_out_cuda(const Tensor& mask, int64_t connectivity, i
 // Calls `use(forest, connectivity as a type)` with a forest of the mask in memory of its own.
 template <typename Use>
 void with_forest(
-    const CudaLauncher& launch, const Tensor& mask, const LabelShape& shape, int64_t connectivity, const Use& use) {
+    const CudaLauncher& launch,
+    const Tensor& mask,
+    const LabelShape& shape,
+    int64_t connectivity,
+    const Use& use) {
   with_connectivity(connectivity, [&](auto known) {
     const auto grow_and_use = [&](auto id) {
       using Id = decltype(id);
@@ -150,7 +160,8 @@ Tensor component_count_cuda(const Tensor& mask, int64_t connectivity, int64_t sp
   const CudaLauncher launch(mask);
   with_forest(launch, mask, shape, connectivity, [&](const auto& forest, auto) {
     using Id = std::remove_pointer_t<decltype(forest.parents)>;
-    launch.flat(CountVolumes<Id>{forest, static_cast<int64_t*>(counts.mutable_data_ptr())}, shape.num_volumes);
+    launch.flat(
+        CountVolumes<Id>{forest, static_cast<int64_t*>(counts.mutable_data_ptr())}, shape.num_volumes);
   });
   return counts;
 }
@@ -181,7 +192,11 @@ FloatType float_type(ScalarType dtype) {
 
 template <int connectivity, typename Id>
 void measure_channels(
-    const CudaLauncher& launch, const Forest<Id>& forest, const std::vector<Tensor>& values, int64_t rows, TableTensors& table) {
+    const CudaLauncher& launch,
+    const Forest<Id>& forest,
+    const std::vector<Tensor>& values,
+    int64_t rows,
+    TableTensors& table) {
   if (rows == 0 || values.empty()) {
     return;
   }
@@ -207,7 +222,11 @@ void measure_channels(
 
 template <int connectivity, typename Id>
 TableTensors measure(
-    const CudaLauncher& launch, const Forest<Id>& forest, const Tensor& mask, const std::vector<Tensor>& values, int64_t dims) {
+    const CudaLauncher& launch,
+    const Forest<Id>& forest,
+    const Tensor& mask,
+    const std::vector<Tensor>& values,
+    int64_t dims) {
   const auto rows = static_cast<int64_t>(launch.read(forest.totals + forest.num_groups()));
   TableTensors table(mask, rows, dims, static_cast<int64_t>(values.size()));
   const Tensor boxes = new_tensor(mask, {rows, 3, 2}, ScalarType::Long);

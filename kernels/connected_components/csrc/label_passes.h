@@ -148,7 +148,12 @@ struct JoinBundles {
 
  private:
   BREAKEVEN_HOST_DEVICE void join(
-      const BundlePlace& at, const Part& part, int bit, const BundlePlace& to, const Part& other, int other_bit) const {
+      const BundlePlace& at,
+      const Part& part,
+      int bit,
+      const BundlePlace& to,
+      const Part& other,
+      int other_bit) const {
     Id* const volume = parents + at.volume * bundles.grid.voxels_per_volume();
     join_slots(
         volume,
@@ -192,7 +197,13 @@ struct JoinBundles {
 
   // The first or last column against the last or first of the word before or after.
   BREAKEVEN_HOST_DEVICE void join_corner(
-      const BundlePlace& at, const Part& part, int bit, const BundlePlace& to, int other_bit, int dz, int dy) const {
+      const BundlePlace& at,
+      const Part& part,
+      int bit,
+      const BundlePlace& to,
+      int other_bit,
+      int dz,
+      int dy) const {
     if (connectivity == 1 || (part.any() >> bit & 1) == 0 || !bundles.is_inside(to)) {
       return;
     }
@@ -311,7 +322,8 @@ struct WriteLabels {
       Label* const volume = labels + at.volume * bundles.grid.voxels_per_volume();
       for (int row = 0; row < Part::kRows; ++row) {
         if (bundles.has_row(at, row)) {
-          volume[bundles.first_voxel(at, row) + bit] = (part.rows[row] >> bit & 1) != 0 ? shared.label[thread] : 0;
+          const bool is_set = (part.rows[row] >> bit & 1) != 0;
+          volume[bundles.first_voxel(at, row) + bit] = is_set ? shared.label[thread] : 0;
         }
       }
     }
@@ -333,7 +345,8 @@ struct CountVolumes {
   int64_t* counts;
 
   BREAKEVEN_HOST_DEVICE void operator()(int64_t volume) const {
-    counts[volume] = static_cast<int64_t>(static_cast<Id>(forest.before_volume(volume + 1) - forest.before_volume(volume)));
+    counts[volume] = static_cast<int64_t>(
+        static_cast<Id>(forest.before_volume(volume + 1) - forest.before_volume(volume)));
   }
 };
 

@@ -99,7 +99,8 @@ struct MeasureRuns {
   }
 
  private:
-  BREAKEVEN_HOST_DEVICE void measure(const BundlePlace& at, const Part& part, uint32_t run, int64_t row) const {
+  BREAKEVEN_HOST_DEVICE void measure(
+      const BundlePlace& at, const Part& part, uint32_t run, int64_t row) const {
     int64_t voxels = 0;
     int64_t sums[3] = {0, 0, 0};
     for (int line = 0; line < Part::kRows; ++line) {
@@ -153,7 +154,8 @@ struct SumRuns {
   }
 
  private:
-  BREAKEVEN_HOST_DEVICE void sum_up(const BundlePlace& at, const Part& part, uint32_t run, int64_t row) const {
+  BREAKEVEN_HOST_DEVICE void sum_up(
+      const BundlePlace& at, const Part& part, uint32_t run, int64_t row) const {
     double term = 0;
     int64_t lowest = std::numeric_limits<int64_t>::max();
     for (int line = 0; line < Part::kRows; ++line) {

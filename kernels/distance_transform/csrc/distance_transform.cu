@@ -53,7 +53,8 @@ Call describe(const Tensor& mask, const std::vector<double>& spacing, int64_t sp
 }
 
 template <typename Value, typename Place>
-void transform_as(const CudaLauncher& launch, const Tensor& mask, const Call& call, float* distances, int64_t* nearest) {
+void transform_as(
+    const CudaLauncher& launch, const Tensor& mask, const Call& call, float* distances, int64_t* nearest) {
   const Tensor words = pack_mask(launch, mask, call.grid);
   const Tensor places =
       torch::stable::new_empty(mask, mask.sizes(), sizeof(Place) == 4 ? ScalarType::Int : ScalarType::Long);
@@ -94,7 +95,11 @@ Tensor distance_transform_cuda(
 }
 
 Tensor distance_transform_out_cuda(
-    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed, Tensor out) {
+    const Tensor& mask,
+    const std::vector<double>& spacing,
+    int64_t spatial_dims,
+    bool is_signed,
+    Tensor out) {
   const Call call = describe(mask, spacing, spatial_dims, is_signed);
   check_out(mask, out);
   transform(mask, call, out, nullptr);

@@ -240,8 +240,9 @@ struct FindRows {
   };
 
   BREAKEVEN_HOST_DEVICE Place find(const Column& column, int64_t y) const {
+    const int64_t height = problem.grid.height;
     const int64_t low = y - stride < 0 ? 0 : column.known(y - stride);
-    const int64_t high = y + stride < problem.grid.height ? column.known(y + stride) : problem.grid.height - 1;
+    const int64_t high = y + stride < height ? column.known(y + stride) : height - 1;
     // A neighbour with no voxel to go to: the slice has none.
     if (low < 0 || high < 0) {
       return Places::none;
@@ -321,8 +322,9 @@ struct FindSlices {
   };
 
   BREAKEVEN_HOST_DEVICE int64_t find(const Column& column, int64_t z) const {
+    const int64_t depth = problem.grid.depth;
     const int64_t low = z - stride < 0 ? 0 : column.known(z - stride);
-    const int64_t high = z + stride < problem.grid.depth ? column.known(z + stride) : problem.grid.depth - 1;
+    const int64_t high = z + stride < depth ? column.known(z + stride) : depth - 1;
     if (low < 0 || high < 0) {
       return kNowhere;
     }

@@ -96,7 +96,12 @@ Tensor new_zeros(const Tensor& like, int64_t num_bytes) {
 }
 
 template <typename Element, bool has_regions>
-void sum_up(const CudaLauncher& launch, const HeldInputs& held, RealArray weights, Tensor& coefficients, Tensor& loss) {
+void sum_up(
+    const CudaLauncher& launch,
+    const HeldInputs& held,
+    RealArray weights,
+    Tensor& coefficients,
+    Tensor& loss) {
   using Real = RealOfElement<Element>;
   using Slot = SlotTotals<Real, has_regions>;
   const int64_t samples = held.shape.num_samples;
@@ -104,7 +109,9 @@ void sum_up(const CudaLauncher& launch, const HeldInputs& held, RealArray weight
   const Tensor last_slots = new_zeros(held.logits, samples * static_cast<int64_t>(sizeof(int64_t)));
   const Tensor costs = torch::stable::new_empty(held.logits, {&samples, 1}, ScalarType::Double);
   const LossTotals<Real, has_regions> totals{
-      static_cast<Slot*>(slots.mutable_data_ptr()), static_cast<int64_t*>(last_slots.mutable_data_ptr()), kTableWidth};
+      static_cast<Slot*>(slots.mutable_data_ptr()),
+      static_cast<int64_t*>(last_slots.mutable_data_ptr()),
+      kTableWidth};
   sum_up_loss<Element, has_regions>(
       launch,
       held.voxels<Element>(),

@@ -61,7 +61,8 @@ struct RealArray {
 // As torch's own CUDA operators do with an index out of range: say it and stop the device, since the host
 // does not wait to be asked.
 BREAKEVEN_HOST_DEVICE void refuse_slot(int64_t slot, int64_t most) {
-  constexpr const char* kMessage = "lesion_loss: labels and regions must be 0 (background) to %lld, got %lld\n";
+  constexpr const char* kMessage =
+      "lesion_loss: labels and regions must be 0 (background) to %lld, got %lld\n";
 #if defined(__CUDA_ARCH__)
   printf(kMessage, static_cast<long long>(most), static_cast<long long>(slot));
   __trap();
@@ -202,7 +203,12 @@ struct SlotTotals<Real, true> {
     }
   }
   BREAKEVEN_HOST_DEVICE SlotPart sums() const {
-    return {all.total_probability(), total_cross_entropy(), lesion.total_probability(), all.voxels, lesion.voxels};
+    return {
+        all.total_probability(),
+        total_cross_entropy(),
+        lesion.total_probability(),
+        all.voxels,
+        lesion.voxels};
   }
   BREAKEVEN_HOST_DEVICE double total_cross_entropy() const {
     return (all.special & kNanCrossEntropy) != 0 ? std::numeric_limits<double>::quiet_NaN()
@@ -273,7 +279,8 @@ struct AddVoxels {
   }
 
  private:
-  BREAKEVEN_HOST_DEVICE void add_own_voxels(int64_t sample, int64_t first, int64_t own_slot, SlotPart& own) const {
+  BREAKEVEN_HOST_DEVICE void add_own_voxels(
+      int64_t sample, int64_t first, int64_t own_slot, SlotPart& own) const {
     own.clear();
     SlotPart other;
     other.clear();
@@ -429,7 +436,12 @@ struct FinishSamples {
   }
 
   BREAKEVEN_HOST_DEVICE void finish_lesion(
-      const SlotPart& lesion, double background, double share, int64_t slot, double* row, CostPart& part) const {
+      const SlotPart& lesion,
+      double background,
+      double share,
+      int64_t slot,
+      double* row,
+      CostPart& part) const {
     const auto size = static_cast<double>(lesion.voxels);
     const double all = lesion.probability + background + size;
     part.cost += (background + size - lesion.probability) / all;
@@ -437,7 +449,8 @@ struct FinishSamples {
     row[slot] = share * -2 * (background + size) / (all * all);
   }
 
-  BREAKEVEN_HOST_DEVICE double finish_region(const SlotPart& region, double share, int64_t slot, double* rows) const {
+  BREAKEVEN_HOST_DEVICE double finish_region(
+      const SlotPart& region, double share, int64_t slot, double* rows) const {
     const auto voxels = static_cast<double>(region.voxels);
     const double cross_entropy = region.cross_entropy / voxels;
     rows[2 * totals.width + slot] = share / voxels;
@@ -564,9 +577,9 @@ void sum_up_loss(
   using Real = RealOfElement<Element>;
   const AddVoxels<Element, has_regions> add{voxels, totals};
   launch.blocks(add, voxels.num_samples * add.blocks_per_sample());
-  launch.blocks(
-      FinishSamples<Real, has_regions>{totals, voxels.num_samples, weights, coefficients, costs}, voxels.num_samples);
-  launch.flat(TotalLoss<Real>{costs, voxels.num_samples, loss}, 1);
+  const int64_t samples = voxels.num_samples;
+  launch.blocks(FinishSamples<Real, has_regions>{totals, samples, weights, coefficients, costs}, samples);
+  launch.flat(TotalLoss<Real>{costs, samples, loss}, 1);
 }
 
 }  // namespace breakeven

@@ -23,13 +23,15 @@ struct Case {
 template <int connectivity, typename Id>
 void write_table(const HostLauncher& launch, const Forest<Id>& forest, const double* values) {
   const auto rows = static_cast<int64_t>(launch.read(forest.totals + forest.num_groups()));
-  std::vector<int64_t> volumes(rows), voxels(rows), wide_boxes(rows * 6), index_sums(rows * 3), boxes(rows * 6);
+  std::vector<int64_t> volumes(rows), voxels(rows), wide_boxes(rows * 6), index_sums(rows * 3);
+  std::vector<int64_t> boxes(rows * 6);
   std::vector<double> centroids(rows * 3), sums(rows), minima(rows);
   std::vector<ExactSum> exact(rows);
   std::vector<int64_t> ranks(rows);
   const TableColumns table{volumes.data(), voxels.data(), wide_boxes.data(), index_sums.data()};
   measure_components<connectivity>(launch, forest, table, rows, 3, boxes.data(), centroids.data());
-  measure_channel<connectivity>(launch, forest, TableChannel{{values, FloatType::float64}, exact.data(), ranks.data()}, rows);
+  measure_channel<connectivity>(
+      launch, forest, TableChannel{{values, FloatType::float64}, exact.data(), ranks.data()}, rows);
   launch.flat(FinishChannel{exact.data(), ranks.data(), 0, 1, sums.data(), minima.data()}, rows);
   write_many(std::vector<int64_t>{rows});
   write_many(volumes);

@@ -46,9 +46,9 @@ void run_case(const Head& head) {
   sum_up_loss<Element, has_regions>(
       launch, voxels, totals, {weights.data(), true}, coefficients.data(), costs.data(), loss.data());
   std::vector<Element> gradient(count, -7);
-  launch.flat(
-      WriteGradient<Element, has_regions>{voxels, {scale.data(), true}, coefficients.data(), width, gradient.data()},
-      count);
+  const WriteGradient<Element, has_regions> write{
+      voxels, {scale.data(), true}, coefficients.data(), width, gradient.data()};
+  launch.flat(write, count);
   write_many(loss);
   write_many(coefficients);
   write_many(gradient);
