@@ -1,4 +1,4 @@
-"""The truth, readable and slow: breadth-first flood fill in plain Python; measures voxel by voxel."""
+"""The truth, readable and slow: breadth-first flood fill in Python; measures voxel by voxel."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def reference_count(
     arguments = prepare(mask, connectivity, spatial_dims)
     labels = reference(mask, connectivity, spatial_dims=spatial_dims)
     batch = mask.shape[: mask.ndim - arguments.spatial_dims]
-    volumes = labels.reshape(prod(batch), -1).tolist()
+    volumes = labels.reshape(prod(batch), prod(mask.shape[len(batch) :])).tolist()
     counts = [max(volume, default=0) for volume in volumes]
     return torch.tensor(counts, dtype=torch.int64).reshape(batch).to(mask.device)
 
@@ -61,13 +61,13 @@ def reference_table(
             found = [value[index][volume == label].tolist() for value in measured]
             box = torch.stack((places.amin(0), places.amax(0) + 1), dim=1)
             centroid = places.sum(0).double() / len(places)
-            sums, minima = map(fsum, found), [min(value) for value in found]
-            rows.append((index, len(places), box, centroid, list(sums), minima))
+            minima = [min(value) for value in found]
+            rows.append((index, len(places), box, centroid, list(map(fsum, found)), minima))
     num_values = len(measured)
     columns = zip(*rows, strict=True) if rows else [()] * 6
-    index, voxels, boxes, centroids, sums, minima = map(list, columns)
+    volume_of, voxels, boxes, centroids, sums, minima = map(list, columns)
     return (
-        torch.tensor(index, dtype=torch.int64),
+        torch.tensor(volume_of, dtype=torch.int64),
         torch.tensor(voxels, dtype=torch.int64),
         torch.stack(boxes) if rows else torch.zeros((0, spatial, 2), dtype=torch.int64),
         torch.stack(centroids) if rows else torch.zeros((0, spatial), dtype=torch.float64),

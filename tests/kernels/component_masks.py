@@ -35,7 +35,8 @@ def _has_level(level: str) -> bool:
     try:
         connected_components(torch.ones(1))
     except RuntimeError as error:
-        assert "this machine has no" in str(error)
+        if "this machine has no" not in str(error):
+            raise
         return False
     finally:
         _restore(before)

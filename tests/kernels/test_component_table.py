@@ -212,7 +212,7 @@ def test_values_that_do_not_fit_are_refused(values: Tensor, message: str) -> Non
     """The error says which one, what was expected and what arrived."""
     with pytest.raises(ValueError, match=message):
         component_table(torch.ones((3, 4)), [values])
-    with pytest.raises(RuntimeError, match="component_table: values must be"):
+    with pytest.raises((RuntimeError, ValueError), match="component_table: values must "):
         torch.ops.breakeven.component_table(torch.ones((3, 4)), [values], 1, 2)
 
 

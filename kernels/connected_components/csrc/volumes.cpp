@@ -2,6 +2,8 @@
 
 #include "volumes.h"
 
+#include <cpu_level.h>
+
 #include <torch/csrc/stable/ops.h>
 #include <torch/headeronly/core/ScalarType.h>
 
@@ -71,6 +73,8 @@ Bundling bundling_of(int64_t num_axes, int64_t connectivity) {
 
 Volumes::Volumes(const Tensor& mask, const LabelShape& shape, int64_t connectivity, int64_t spatial_dims)
     : mask_(mask), shape_(shape), grid_{1, 1, 1, Bundling::single}, num_batch_dims_(mask.dim() - spatial_dims) {
+  // A level that is refused is refused here: what a thread throws loses its words.
+  cpu_level();
   auto layout = layout_of(mask.scalar_type());
   if (!layout) {
     mask_ = torch::stable::to(mask, std::make_optional(ScalarType::Bool));

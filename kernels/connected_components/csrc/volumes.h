@@ -15,7 +15,7 @@ namespace breakeven::labelling {
 
 // A mask of any dtype and layout as volumes of the same grid. Axes of one voxel are left out of it: along them
 // no voxel has a neighbour.
-class Volumes {
+class [[gnu::visibility("hidden")]] Volumes {  // as hidden as the tensor that it holds
  public:
   Volumes(const torch::stable::Tensor& mask, const LabelShape& shape, int64_t connectivity, int64_t spatial_dims);
 
