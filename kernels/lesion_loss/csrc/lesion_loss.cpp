@@ -13,7 +13,6 @@
 #include <torch/csrc/stable/ops.h>
 
 #include <array>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -87,11 +86,11 @@ std::vector<double> read_weights(const OptionalTensor& sample_weights, int64_t n
 std::tuple<Tensor, Tensor> lesion_loss(
     Tensor logits,
     Tensor target,
-    std::string kind,
+    StringHandle kind,
     OptionalTensor regions,
     OptionalTensor ignore,
     OptionalTensor sample_weights) {
-  const LossShape shape = check_lesion_loss(logits, target, kind, regions, ignore);
+  const LossShape shape = check_lesion_loss(logits, target, take_string(kind), regions, ignore);
   check_lesion_loss_weights(sample_weights, shape);
   const HeldInputs held(shape.kind, logits, target, regions, ignore);
   const std::array<int64_t, 3> table_shape{shape.num_samples, num_rows(shape.kind), kTableWidth};
@@ -111,11 +110,11 @@ Tensor lesion_loss_backward(
     Tensor grad,
     Tensor logits,
     Tensor target,
-    std::string kind,
+    StringHandle kind,
     OptionalTensor regions,
     OptionalTensor ignore,
     Tensor coefficients) {
-  const LossShape shape = check_lesion_loss(logits, target, kind, regions, ignore);
+  const LossShape shape = check_lesion_loss(logits, target, take_string(kind), regions, ignore);
   check_lesion_loss_backward(grad, coefficients, shape);
   const HeldInputs held(shape.kind, logits, target, regions, ignore);
   coefficients = torch::stable::contiguous(coefficients);

@@ -17,6 +17,7 @@
 
 #pragma once
 
+#include <torch/csrc/stable/stableivalue_conversions.h>
 #include <torch/csrc/stable/tensor.h>
 #include <torch/headeronly/core/ScalarType.h>
 #include <torch/headeronly/util/Exception.h>
@@ -46,6 +47,18 @@ struct LossShape {
   int64_t num_samples;
   int64_t num_voxels;
 };
+
+// A registered function takes a string argument as StringHandle and reads it once, by this. One that takes
+// std::string leaks 48 bytes a call: torch 2.13's conversion never frees the copy that it returns.
+inline std::string take_string(StringHandle handle) {
+  std::size_t length = 0;
+  const char* data = nullptr;
+  STABLE_TORCH_ERROR_CODE_CHECK(torch_string_length(handle, &length));
+  STABLE_TORCH_ERROR_CODE_CHECK(torch_string_c_str(handle, &data));
+  const std::string text(data, length);
+  STABLE_TORCH_ERROR_CODE_CHECK(torch_delete_string(handle));
+  return text;
+}
 
 inline LossKind check_lesion_loss_kind(const std::string& kind) {
   STD_TORCH_CHECK(
