@@ -9,7 +9,12 @@ SPEC = OperatorSpec(
         "spacing, which may differ between axes; 0 at zero voxels, +inf without any zero voxel"
     ),
     schemas=(
-        "breakeven::distance_transform(Tensor mask, float[] spacing, int spatial_dims) -> Tensor",
+        "breakeven::distance_transform(Tensor mask, float[] spacing, int spatial_dims, "
+        "bool signed=False) -> Tensor",
+        "breakeven::distance_transform.out(Tensor mask, float[] spacing, int spatial_dims, "
+        "bool signed=False, *, Tensor(a!) out) -> Tensor(a!)",
+        "breakeven::distance_transform_nearest(Tensor mask, float[] spacing, int spatial_dims, "
+        "bool signed=False) -> (Tensor, Tensor)",
     ),
     contexts=("inference_graph",),
     claim="latency",

@@ -324,17 +324,73 @@ void transform_rows(
   }
 }
 
-// Tensor[..., D, H, W] -> float32 Tensor of the same shape, contiguous.
-Tensor distance_transform(
-    const Tensor& any_mask, const std::vector<double>& spacing, int64_t spatial_dims) {
-  breakeven::check_distance_transform(any_mask, spacing, spatial_dims);
-  const RowReader read = row_reader(any_mask.scalar_type());
-  Tensor result = torch::stable::new_empty(any_mask, any_mask.sizes(), ScalarType::Float);
-  if (result.numel() == 0) {
-    return result;
+// Any mode, line by line in double: slow and plain.
+struct Sought {
+  std::vector<double> squared;
+  std::vector<int64_t> nearest;
+};
+
+Sought seek(const std::vector<uint8_t>& is_site, const Volumes& v) {
+  Sought now{std::vector<double>(is_site.size()), std::vector<int64_t>(is_site.size())};
+  const int64_t num_voxels = v.D * v.H * v.W;
+  for (size_t i = 0; i < is_site.size(); ++i) {
+    now.squared[i] = is_site[i] ? 0 : std::numeric_limits<double>::infinity();
+    now.nearest[i] = is_site[i] ? static_cast<int64_t>(i) % num_voxels : -1;
   }
+  const std::array<int64_t, 3> lengths{v.D, v.H, v.W};
+  const std::array<int64_t, 3> strides{v.H * v.W, v.W, 1};
+  for (int axis = 2; axis >= 0; --axis) {
+    const Sought before = now;
+    const int64_t n = lengths[axis], stride = strides[axis];
+    for (int64_t i = 0; i < static_cast<int64_t>(is_site.size()); ++i) {
+      const int64_t q = i / stride % n;
+      const int64_t base = i - q * stride;
+      const double unit = v.spacing[axis] * v.spacing[axis];
+      double lowest = before.squared[i];
+      int64_t at = q;
+      for (int64_t r = 1; r < n && unit * (r * r) <= lowest; ++r) {
+        if (q - r >= 0 && before.squared[base + (q - r) * stride] + unit * (r * r) <= lowest) {
+          lowest = before.squared[base + (q - r) * stride] + unit * (r * r);
+          at = q - r;
+        }
+        if (q + r < n && before.squared[base + (q + r) * stride] + unit * (r * r) < lowest) {
+          lowest = before.squared[base + (q + r) * stride] + unit * (r * r);
+          at = q + r;
+        }
+      }
+      now.squared[i] = lowest;
+      now.nearest[i] = before.nearest[base + at * stride];
+    }
+  }
+  return now;
+}
+
+void transform_plainly(
+    const Tensor& any_mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed, float* out,
+    int64_t* nearest) {
   const Tensor mask = torch::stable::contiguous(any_mask);
-  float* out = static_cast<float*>(result.mutable_data_ptr());
+  std::vector<uint8_t> inside(mask.numel()), outside(mask.numel());
+  row_reader(mask.scalar_type())(mask.const_data_ptr(), 0, mask.numel(), inside.data());
+  for (size_t i = 0; i < inside.size(); ++i) {
+    outside[i] = !inside[i];
+  }
+  const Volumes volumes = describe(mask, spacing, spatial_dims);
+  const Sought to_zero = seek(outside, volumes);
+  const Sought to_other = is_signed ? seek(inside, volumes) : Sought{};
+  for (size_t i = 0; i < inside.size(); ++i) {
+    const bool is_negative = is_signed && !inside[i];
+    const double root = std::sqrt(is_negative ? to_other.squared[i] : to_zero.squared[i]) * volumes.scale;
+    out[i] = static_cast<float>(is_negative ? -root : root);
+    if (nearest) {
+      nearest[i] = is_negative ? to_other.nearest[i] : to_zero.nearest[i];
+    }
+  }
+}
+
+void transform(
+    const Tensor& any_mask, const std::vector<double>& spacing, int64_t spatial_dims, float* out) {
+  const RowReader read = row_reader(any_mask.scalar_type());
+  const Tensor mask = torch::stable::contiguous(any_mask);
   const auto [N, D, H, W, steps, scale] = describe(mask, spacing, spatial_dims);
   const Axis axis_W(W, 1, steps[2], false, scale);
   const Axis axis_H(H, W, steps[1], false, scale);
@@ -370,15 +426,67 @@ Tensor distance_transform(
       axis_D.transform_tile(out + item / num_tiles * D * H * W, item % num_tiles, work);
     }
   });
-  return result;
+}
+
+void write_distances(
+    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed, Tensor& out) {
+  row_reader(mask.scalar_type());
+  if (out.numel() == 0) {
+    return;
+  }
+  float* distances = static_cast<float*>(out.mutable_data_ptr());
+  if (is_signed) {
+    transform_plainly(mask, spacing, spatial_dims, true, distances, nullptr);
+  } else {
+    transform(mask, spacing, spatial_dims, distances);
+  }
+}
+
+// Tensor[..., D, H, W] -> float32 Tensor of the same shape, contiguous.
+Tensor distance_transform(
+    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed) {
+  breakeven::check_distance_transform(mask, spacing, spatial_dims);
+  Tensor out = torch::stable::new_empty(mask, mask.sizes(), ScalarType::Float);
+  write_distances(mask, spacing, spatial_dims, is_signed, out);
+  return out;
+}
+
+Tensor distance_transform_out(
+    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed, Tensor out) {
+  breakeven::check_distance_transform(mask, spacing, spatial_dims);
+  breakeven::check_out(mask, out);
+  write_distances(mask, spacing, spatial_dims, is_signed, out);
+  return out;
+}
+
+std::tuple<Tensor, Tensor> distance_transform_nearest(
+    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed) {
+  breakeven::check_distance_transform(mask, spacing, spatial_dims);
+  row_reader(mask.scalar_type());
+  Tensor out = torch::stable::new_empty(mask, mask.sizes(), ScalarType::Float);
+  Tensor nearest = torch::stable::new_empty(mask, mask.sizes(), ScalarType::Long);
+  if (out.numel() > 0) {
+    transform_plainly(
+        mask, spacing, spatial_dims, is_signed, static_cast<float*>(out.mutable_data_ptr()),
+        static_cast<int64_t*>(nearest.mutable_data_ptr()));
+  }
+  return {out, nearest};
 }
 
 }  // namespace
 
 STABLE_TORCH_LIBRARY_FRAGMENT(breakeven, m) {
-  m.def("distance_transform(Tensor mask, float[] spacing, int spatial_dims) -> Tensor");
+  m.def("distance_transform(Tensor mask, float[] spacing, int spatial_dims, bool signed=False) -> Tensor");
+  m.def(
+      "distance_transform.out(Tensor mask, float[] spacing, int spatial_dims, bool signed=False, *, "
+      "Tensor(a!) out) -> Tensor(a!)");
+  m.def(
+      "distance_transform_nearest(Tensor mask, float[] spacing, int spatial_dims, bool signed=False) -> "
+      "(Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(breakeven, CPU, m) {
   m.impl("distance_transform", TORCH_BOX(&distance_transform));
+  m.impl("distance_transform.out", TORCH_BOX(&distance_transform_out));
+  m.impl("distance_transform_nearest", TORCH_BOX(&distance_transform_nearest));
 }
