@@ -20,6 +20,8 @@ CHECKED_EVERY = 5
 """Rounds between two looks at the precision."""
 PRECISE_WITHIN = 0.02
 """Half the width of a ratio's interval, relative to the ratio."""
+FAR_BEHIND = 25
+"""What takes so many times as long as ours may stay without an interval."""
 LONG_CALL_S = 0.1
 """What takes this long gains nothing from another call to warm up."""
 
@@ -51,31 +53,34 @@ def interleave(
     Args:
         runners: by any key; each call has been made once before.
         ours: keys of those that ratios are taken to; they take part in every round.
-        limit_s: seconds for all. A peer drops out when it has used up its part, after 3 samples at
-            the earliest; after 1 where a call takes more than a quarter of the limit.
+        limit_s: seconds for ours and for all whose call fits into an equal part of it. A peer drops
+            out when it has used up its part, after 3 samples at the earliest; after 1 where a call
+            takes longer than the limit, or far longer than ours.
         seed: of the order within the rounds.
     """
     rng = np.random.default_rng(seed)
-    began = time.perf_counter()
     part_s = limit_s / max(len(runners), 1)
+    quick = {key: one for key, one in runners.items() if key in ours or one.first_s <= part_s}
     for runner in runners.values():
         if runner.first_s < LONG_CALL_S:
             use_threads(runner.num_threads)
             runner.num_calls = num_calls_of(take_sample(runner.call))
+    our_s = min((runners[key].first_s for key in ours), default=0.0)
+    least = {key: _least_samples(runner, our_s, limit_s) for key, runner in runners.items()}
     for turn in range(MOST_ROUNDS):
         due = [
             runner
             for key, runner in runners.items()
-            if key in ours or runner.spent_s < part_s or _is_short(runner, limit_s)
+            if key in ours or runner.spent_s < part_s or len(runner.samples) < least[key]
         ]
         for runner in _shuffled(due, rng):
             use_threads(runner.num_threads)
             runner.take_turn(turn)
         if turn + 1 < LEAST_SAMPLES:
             continue
-        if time.perf_counter() - began > limit_s:
+        if sum(runner.spent_s for runner in quick.values()) > limit_s:
             break
-        if (turn + 1) % CHECKED_EVERY == 0 and _are_precise(runners, ours):
+        if (turn + 1) % CHECKED_EVERY == 0 and _are_precise(quick, ours):
             break
 
 
@@ -96,10 +101,10 @@ def ratio(numerator: Runner, denominator: Runner) -> Estimate | None:
     )
 
 
-def _is_short(runner: Runner, limit_s: float) -> bool:
-    """Whether it has fewer samples than it is owed."""
-    least = 1 if runner.first_s > limit_s / 4 else LEAST_SAMPLES
-    return len(runner.samples) < least
+def _least_samples(runner: Runner, our_s: float, limit_s: float) -> int:
+    """Enough for an interval, unless that takes long or nobody would ask for it."""
+    is_far_behind = runner.first_s > max(FAR_BEHIND * our_s, LONG_CALL_S)
+    return 1 if runner.first_s > limit_s or is_far_behind else LEAST_SAMPLES
 
 
 def _shuffled(due: Sequence[Runner], rng: np.random.Generator) -> list[Runner]:

@@ -152,13 +152,14 @@ def _least_and_median(figures: Times) -> str:
 
 
 def _findings(verdict: Verdict) -> str:
-    return "; ".join(map(_finding, verdict.findings))
+    return "; ".join(_finding(finding, "×" in verdict.bound) for finding in verdict.findings)
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, is_ratio: bool) -> str:
     beside = f" ({finding.against})" if finding.against else ""
     mark = "" if finding.outcome == "met" else f" {finding.outcome}"
-    return f"{finding.where} {times(finding.figure)}{beside}{mark}".strip()
+    figure = times(finding.figure) if is_ratio else number(finding.figure.value)
+    return f"{finding.where} {figure}{beside}{mark}".strip()
 
 
 def _aligned(rows: Sequence[tuple[str, ...]], is_text: bool = False) -> Iterator[str]:
