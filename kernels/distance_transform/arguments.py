@@ -47,3 +47,18 @@ def middle_of(steps: Sequence[float]) -> float:
     stay in range, and no digit changes."""
     middle = (math.log2(min(steps)) + math.log2(max(steps))) / 2
     return 2.0 ** max(-1000, min(1000, round(middle)))
+
+
+def check_out(mask: torch.Tensor, out: torch.Tensor) -> None:
+    """Shape and dtype of `out`, as far as a graph knows them.
+
+    Raises:
+        RuntimeError: as the registered operator would.
+    """
+    if out.dtype != torch.float32:
+        raise RuntimeError(f"distance_transform: out must be float32, got {out.dtype}")
+    if out.shape != mask.shape:
+        raise RuntimeError(
+            "distance_transform: out must have the shape of the mask, "
+            f"{tuple(mask.shape)}; got {tuple(out.shape)}"
+        )

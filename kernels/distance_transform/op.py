@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import torch
 
-from kernels.distance_transform.arguments import read_arguments
+from kernels.distance_transform.arguments import check_out, read_arguments
 from kernels.load import ensure_loaded
 
 ensure_loaded(Path(__file__).parent, "breakeven", "distance_transform")
@@ -79,10 +79,15 @@ def distance_transform(
             raise ValueError("out holds distances alone: pass out or return_nearest, not both")
         distances, nearest = operators.distance_transform_nearest(mask, steps, dims, signed)
         return distances, nearest
-    if out is not None:
+    if out is not None and not torch.compiler.is_compiling():
         operators.distance_transform.out(mask.detach(), steps, dims, signed, out=out)
         return out
     result: torch.Tensor = operators.distance_transform(mask, steps, dims, signed)
+    if out is not None:
+        # A compiler takes no operator of others whose result is its argument, and plans memory
+        # itself; what it does not check is what copying would bend.
+        check_out(mask, out)
+        return out.copy_(result)
     return result
 
 
