@@ -63,6 +63,12 @@ class OperatorFolder:
         return cases
 
     @property
+    def refused(self) -> tuple[OperatorCase, ...]:
+        """Named inputs that every implementation has to refuse; empty unless the folder has any."""
+        refused: tuple[OperatorCase, ...] = getattr(self.module("cases"), "REFUSED", ())
+        return refused
+
+    @property
     def custom(self) -> Implementation:
         """The operator itself; its library, if it has one, must be loaded before it is called."""
         custom: Implementation = getattr(self.module("op"), self.spec.name)

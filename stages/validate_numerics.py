@@ -26,31 +26,39 @@ def validate_numerics(
     battery_limit_s: float = BATTERY_LIMIT_S,
 ) -> NumericsResult:
     """Run the battery, in processes of its own; accepted only if every check passed."""
-    from stages.numerics.supervise import examine
+    from stages.numerics.growth import envelope_share, error_slope
+    from stages.numerics.supervise import examine_folder
 
     operator = open_chosen(settings.algorithm.operator)
     pilot = read_if_taken(Stage.pilot_accuracy, PilotResult)
     standard = (pilot or read(Stage.check_support, SupportResult)).implementation
-    checks = examine(
+    checks = []
+    for check in examine_folder(
         operator.path,
         built_library(operator),
         settings.infrastructure.device,
+        "quick",
         check_limit_s,
         battery_limit_s,
-    )
+    ):
+        print(f"{check.name}: {'passed' if check.passed else 'FAILED'}, {check.detail}", flush=True)
+        checks.append(check)
+    growth = tuple(at for check in checks for at in check.growth)
     faults = [check for check in checks if not check.passed]
     if faults:
         verdict, following, reason = NumericsVerdict.rejected, Stage.probe_budget, _say_no(faults)
         reason += f" The path goes on with {standard.rung} {standard.name}."
     else:
         verdict, following = NumericsVerdict.accepted, Stage.embed_operator
-        reason = _say_yes(operator.spec.name, checks)
+        reason = _say_yes(operator.spec.name, tuple(checks))
     return NumericsResult(
         stage=Stage.validate_numerics,
         next=following,
         reason=reason,
         verdict=verdict,
-        checks=checks,
+        checks=tuple(checks),
+        error_slope=error_slope(growth),
+        envelope_share=envelope_share(growth),
         implementation=standard,
     )
 

@@ -60,7 +60,7 @@ def find_toolchain(sanitize: bool) -> Toolchain:
         compile_flags=(
             "-std=c++20",
             *((*own, "-O1", "-g", "-fno-omit-frame-pointer") if sanitize else ("-O3",)),
-            *(("-fno-sanitize-recover=all",) if sanitize else ()),
+            *(("-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS") if sanitize else ()),
             "-fPIC",
             "-pthread",
             "-Wall",

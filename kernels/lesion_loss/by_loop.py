@@ -61,23 +61,23 @@ def _blob_cost(sample: Voxels, lesions: Tensor) -> Tensor:
 
 
 def _regional_cost(sample: Voxels, regions: Tensor) -> Tensor:
+    probability, cross_entropy = sample.probability, sample.cross_entropy
+
+    def cost_within(here: Tensor) -> Tensor:
+        lesion = sample.is_lesion & here
+        total = torch.where(here, probability, 0).sum(dtype=torch.float64)
+        entropy = torch.where(here, cross_entropy, 0).sum(dtype=torch.float64)
+        inside = torch.where(lesion, probability, 0).sum(dtype=torch.float64)
+        dice_cost = 1 - 2 * inside / (total + lesion.sum()) if lesion.any() else empty_cost(total)
+        return dice_cost + entropy / here.sum()
+
     costs: list[Tensor] = []
     for region in regions:
         here = sample.counted & (sample.slot == region)
         if here.any():
-            costs.append(_cost_within(here, sample))
+            costs.append(cost_within(here))
     if costs:
         return torch.stack(costs).mean()
     if sample.counted.any():  # without regions the whole sample is one
-        return _cost_within(sample.counted, sample)
-    return sample.probability.sum(dtype=torch.float64)
-
-
-def _cost_within(here: Tensor, sample: Voxels) -> Tensor:
-    probability = sample.probability
-    lesion = sample.is_lesion & here
-    total = torch.where(here, probability, 0).sum(dtype=torch.float64)
-    entropy = torch.where(here, sample.cross_entropy, 0).sum(dtype=torch.float64)
-    inside = torch.where(lesion, probability, 0).sum(dtype=torch.float64)
-    dice_cost = 1 - 2 * inside / (total + lesion.sum()) if lesion.any() else empty_cost(total)
-    return dice_cost + entropy / here.sum()
+        return cost_within(sample.counted)
+    return probability.sum(dtype=torch.float64)

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels.lesion_loss import by_nearest
 from kernels.lesion_loss.arguments import (
     COEFFICIENT_ROWS,
     MAX_LABEL,
@@ -84,12 +83,18 @@ def voronoi_regions(
         ValueError: dtype, shape or spacing.
         RuntimeError: a label out of range.
     """
+    from kernels.distance_transform.op import distance_transform
+
     check_target(target)
     num_spatial_dims = target.ndim - 2
     if spacing is not None:
         check_spacing(spacing, num_spatial_dims)
-    counted = target if ignore is None else target.masked_fill(ignore, 0)
-    return by_nearest.voronoi_regions(counted, spacing).to(torch.int16)
+    is_outside = target == 0 if ignore is None else (target == 0) | ignore
+    _, nearest = distance_transform(
+        is_outside, spacing, return_nearest=True, spatial_dims=num_spatial_dims
+    )
+    regions: Tensor = torch.ops.breakeven.lesion_regions(target, nearest)
+    return regions
 
 
 def _fake(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -24,12 +23,12 @@ class Voxels:
     is_counted: Tensor | None
     """None where nothing is ignored."""
 
-    @cached_property
+    @property
     def probability(self) -> Tensor:
         """Probability of a lesion."""
         return torch.sigmoid(self.logit)
 
-    @cached_property
+    @property
     def cross_entropy(self) -> Tensor:
         """-log of the probability of the right answer."""
         return -logsigmoid(torch.where(self.is_lesion, self.logit, -self.logit))

@@ -132,23 +132,39 @@ inline double log_one_plus(double e) {
 }
 
 template <typename Real>
+void add_lanes(const Real* __restrict value, int64_t num, double* __restrict lanes) {
+  for (; num >= kLanes; num -= kLanes, value += kLanes) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] += value[lane];
+    }
+  }
+  if (num > 0) {
+    Real rest[kLanes];
+    for (int32_t lane = 0; lane < kLanes; lane += PackOf<Real>::kSize) {
+      store(rest + lane, PackOf<Real>::first(load(value + lane), static_cast<int32_t>(num) - lane));
+    }
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      lanes[lane] += rest[lane];
+    }
+  }
+}
+
+template <typename Real>
 void sum_background(
     const Real* __restrict x,
     const int32_t* __restrict label,
     Real* __restrict probability,
     double* __restrict lanes) {
   using Reals = typename PackOf<Real>::Reals;
+  Real background[kChunk];
   for (int64_t i = 0; i < kChunk; i += PackOf<Real>::kSize) {
     const Reals logit = load(x + i);
     const Reals e = exp_negative(absolute(logit));
-    store(probability + i, (logit < Real(0) ? e : Reals{} + Real(1)) / (e + Real(1)));
+    const Reals p = (logit < Real(0) ? e : Reals{} + Real(1)) / (e + Real(1));
+    store(probability + i, p);
+    store(background + i, PackOf<Real>::is_set(label + i) ? Reals{} : p);
   }
-  for (int64_t i = 0; i < kChunk; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const Real p = probability[i + lane];
-      lanes[lane] += label[i + lane] == 0 ? p : Real(0);
-    }
-  }
+  add_lanes(background, kChunk, lanes);
 }
 
 // Bytes, as the compiler cannot widen them within a vector that it did not make.
@@ -173,24 +189,6 @@ void find_cross_entropy(
     store(probability + i, (logit < Real(0) ? e : Reals{} + Real(1)) / (e + Real(1)));
     const Reals wrong = PackOf<Real>::is_set(lesion + i) ? -logit : logit;
     store(cross_entropy + i, (wrong > Real(0) ? wrong : Reals{}) + log_one_plus(e));
-  }
-}
-
-template <typename Real>
-void add_lanes(const Real* __restrict value, int64_t num, double* __restrict lanes) {
-  for (; num >= kLanes; num -= kLanes, value += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      lanes[lane] += value[lane];
-    }
-  }
-  if (num > 0) {
-    Real rest[kLanes];
-    for (int32_t lane = 0; lane < kLanes; lane += PackOf<Real>::kSize) {
-      store(rest + lane, PackOf<Real>::first(load(value + lane), static_cast<int32_t>(num) - lane));
-    }
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      lanes[lane] += rest[lane];
-    }
   }
 }
 
