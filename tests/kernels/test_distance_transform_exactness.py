@@ -196,7 +196,7 @@ def test_squares_beyond_int32_are_exact(level: str, shape: tuple[int, ...]) -> N
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float64])
 def test_large_mask_of_any_layout_is_read_part_by_part(dtype: torch.dtype) -> None:
-    """More than one part of 8 MiB is copied from a mask that is not contiguous."""
+    """A mask that is not contiguous is copied in parts of 2 MiB, not as a whole."""
     mask = torch.from_numpy(random_mask((260, 190, 200), 2, kind=0)).to(dtype)
     mask = mask[:60] if dtype == torch.float64 else mask
     expected = distance_transform(mask, (2.5, 1.0, 0.8))

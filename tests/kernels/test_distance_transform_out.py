@@ -60,7 +60,7 @@ def test_out_that_shares_memory_with_the_mask_is_refused() -> None:
 def test_out_and_nearest_exclude_each_other() -> None:
     """There is no room for indices in it."""
     with pytest.raises(ValueError, match="pass out or return_nearest, not both"):
-        distance_transform(torch.zeros(3), return_nearest=True, out=torch.empty(3))  # type: ignore[call-overload]
+        distance_transform(torch.zeros(3), return_nearest=True, out=torch.empty(3))
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")

@@ -1,7 +1,7 @@
 // One axis of sixteen neighbouring columns: the way that suits the values.
 
-// source -> result, rows of kLanes values; `at`, where it is not nullptr, gets the place of the lowest candidate.
-// Every column has a finite value.
+// source -> result, rows of kLanes values; `at`, where it is not nullptr, gets the place of the lowest
+// candidate. Every column has a finite value.
 template <bool kWantsPlaces, typename Value>
 void solve(const Value* f, const Axis<Value>& axis, Value* result, Value* at, const Workspace<Value>& work) {
   if (search<kWantsPlaces>(f, axis, result, at)) {
@@ -16,7 +16,8 @@ void solve(const Value* f, const Axis<Value>& axis, Value* result, Value* at, co
 }
 
 template <typename Value>
-inline void solve(const Value* f, const Axis<Value>& axis, Value* result, Value* at, const Workspace<Value>& work) {
+inline void solve(
+    const Value* f, const Axis<Value>& axis, Value* result, Value* at, const Workspace<Value>& work) {
   if (at != nullptr) {
     solve<true>(f, axis, result, at, work);
   } else {

@@ -1,11 +1,13 @@
-// lowest[q] = min_p f[p] + squares[q - p] by halving: the best p never falls as q grows, so that it lies between
-// those of two neighbours that are known already. One range serves all lanes, from the least to the largest.
+// lowest[q] = min_p f[p] + squares[q - p] by halving: the best p never falls as q grows, so that it lies
+// between those of two neighbours that are known already. One range serves all lanes, from the least to the
+// largest.
 
 // Mean number of candidates above which one lower envelope a column is cheaper; measured.
 constexpr int64_t kMeanCandidates = 400;
 
 template <bool kWantsPlaces, typename Value>
-inline Lowest<Value> lowest_between(const Value* f, const Axis<Value>& axis, int64_t q, int64_t begin, int64_t end) {
+inline Lowest<Value> lowest_between(
+    const Value* f, const Axis<Value>& axis, int64_t q, int64_t begin, int64_t end) {
   Lowest<Value> lowest{
       plus(load(f + begin * kLanes), axis.squares[q - begin]), in_all_lanes(static_cast<Value>(begin))};
   for (int64_t p = begin + 1; p < end; ++p) {

@@ -31,8 +31,8 @@ void check(const Tensor& mask, const std::vector<double>& spacing, int64_t spati
   breakeven::edt::check_readable(mask);
   for (int64_t axis = 0; axis < mask.dim(); ++axis) {
     STD_TORCH_CHECK(
-        mask.size(axis) < kMostPlaces, "distance_transform: an axis must be shorter than 2^29 on the CPU, got ",
-        mask.size(axis));
+        mask.size(axis) < kMostPlaces,
+        "distance_transform: an axis must be shorter than 2^29 on the CPU, got ", mask.size(axis));
   }
 }
 
@@ -58,7 +58,8 @@ Tensor distance_transform(
 }
 
 Tensor distance_transform_out(
-    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed, Tensor out) {
+    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed,
+    Tensor out) {
   check(mask, spacing, spatial_dims);
   breakeven::check_out(mask, out);
   if (out.numel() > 0) {

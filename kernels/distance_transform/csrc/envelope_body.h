@@ -1,5 +1,6 @@
 // lowest[q] = min_p f[p] + squares[q - p], one column after the other, by the lower envelope of the parabolas
-// (Felzenszwalb and Huttenlocher, 2012; Maurer, Qi and Raghavan, 2003): linear in the length, whatever the values.
+// (Felzenszwalb and Huttenlocher, 2012; Maurer, Qi and Raghavan, 2003): linear in the length, whatever the
+// values.
 
 // Whether the parabola of v is nowhere lower than both of u and w, for u < v < w. Whole numbers stay exact.
 template <typename Value>

@@ -1,7 +1,7 @@
 // Sixteen values worked on together, in as many vectors as the instruction set needs for them.
 //
-// Bodies are part of each level: they include nothing, and use no template of std::, which a linker could share
-// between levels.
+// Bodies are part of each level: they include nothing, and use no template of std::, which a linker could
+// share between levels.
 
 #if BREAKEVEN_AVX512
 constexpr int kVectorBytes = 64;

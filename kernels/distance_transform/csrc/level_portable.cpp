@@ -13,5 +13,7 @@ namespace {
 #include "level_body.h"
 }  // namespace
 
-const Level& portable_level() { return kLevel; }
+const Level& portable_level() {
+  return kLevel;
+}
 }  // namespace breakeven::edt

@@ -19,7 +19,7 @@ using torch::stable::Tensor;
 
 constexpr int64_t kRowsPerBlock = 64;
 // Of a mask that has to be made contiguous, at a time.
-constexpr int64_t kSlabBytes = int64_t{8} << 20;
+constexpr int64_t kSlabBytes = int64_t{2} << 20;
 
 using RowReader = void (*)(const void* mask, int64_t first, int64_t count, uint8_t* is_nonzero);
 

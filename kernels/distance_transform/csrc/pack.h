@@ -34,6 +34,7 @@ void check_readable(const torch::stable::Tensor& mask);
 
 // `zero_to`, where it is not nullptr, gets 0 wherever a word is full of zeros.
 Packed pack(
-    const torch::stable::Tensor& mask, const Shape& shape, const Level& level, bool wants_ones, float* zero_to);
+    const torch::stable::Tensor& mask, const Shape& shape, const Level& level, bool wants_ones,
+    float* zero_to);
 
 }  // namespace breakeven::edt

@@ -33,7 +33,8 @@ void read_columns(
       store(ahead, steps.ahead);
       for (int64_t lane = 0; lane < kLanes; ++lane) {
         const int64_t x = first + shift + lane;
-        lead[y * kLanes + lane] = y * problem.W + (back[lane] <= ahead[lane] ? x - back[lane] : x + ahead[lane]);
+        lead[y * kLanes + lane] =
+            y * problem.W + (back[lane] <= ahead[lane] ? x - back[lane] : x + ahead[lane]);
       }
     }
   }
@@ -56,7 +57,8 @@ void pass_plane(const Problem<Value>& problem, int64_t plane, int64_t word, cons
   uint64_t common_sites[2];
   bool any_site_in_plane[2];
   for (int64_t side = 0; side < num_sides; ++side) {
-    words[side] = (side == 0 ? problem.zeros : problem.ones) + (plane * problem.num_words() + word) * problem.H;
+    words[side] =
+        (side == 0 ? problem.zeros : problem.ones) + (plane * problem.num_words() + word) * problem.H;
     common_sites[side] = ~uint64_t{0};
     any_site_in_plane[side] = false;
     for (int64_t y = 0; y < problem.H; ++y) {
@@ -90,7 +92,8 @@ void pass_plane(const Problem<Value>& problem, int64_t plane, int64_t word, cons
     }
     for (int64_t y = 0; y < problem.H; ++y) {
       if (!problem.skips_full_words() || words[0][y].sites != full) {
-        put(problem, work, y, (plane * problem.H + y) * problem.W + first + chunk * kLanes, width, problem.D == 1);
+        put(problem, work, y, (plane * problem.H + y) * problem.W + first + chunk * kLanes, width,
+            problem.D == 1);
       }
     }
   }

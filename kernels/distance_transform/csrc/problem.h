@@ -32,14 +32,14 @@ template <typename Value>
 struct Problem {
   int64_t N, D, H, W;
   Axis<Value> depth, height;
-  Value square_W;            // of one step along the last axis
-  double unit;               // distance = root(value) * unit
+  Value square_W;  // of one step along the last axis
+  double unit;     // distance = root(value) * unit
   bool is_signed;
-  const SiteWord* zeros;     // [N * D, words, H]: leads of the voxels inside
-  const SiteWord* ones;      // the same of the voxels outside, where distances are signed
+  const SiteWord* zeros;  // [N * D, words, H]: leads of the voxels inside
+  const SiteWord* ones;   // the same of the voxels outside, where distances are signed
   float* distances;
-  uint32_t* lower_halves;    // of double values, where D > 1
-  int64_t* nearest;          // nullptr where not wanted
+  uint32_t* lower_halves;  // of double values, where D > 1
+  int64_t* nearest;        // nullptr where not wanted
 
   int64_t num_words() const { return (W + kWordBits - 1) / kWordBits; }
   // Narrow planes are one long row to the pass along D: few columns would otherwise leave lanes unused.
@@ -53,8 +53,9 @@ struct Problem {
   bool skips_full_words() const { return !is_signed && nearest == nullptr; }
 };
 
-// What a thread works in: rows of kLanes values, as many as the longer of D and H. The two sides are the voxels
-// inside and, where distances are signed, those outside; places and leads are there where `nearest` is wanted.
+// What a thread works in: rows of kLanes values, as many as the longer of D and H. The two sides are the
+// voxels inside and, where distances are signed, those outside; places and leads are there where `nearest` is
+// wanted.
 template <typename Value>
 struct Workspace {
   Value* fetched;    // [depth_chunks(), rows], where D > 1

@@ -10,16 +10,16 @@ inline Lanes<int32_t> highest_bit(const Lanes<int32_t>& lanes) {
     // The exponent of the float of that value.
     using Floats = float __attribute__((vector_size(kVectorBytes)));
     const Floats as_float = __builtin_convertvector(lanes.part[i], Floats);
-    bit.part[i] = ((typename Lanes<int32_t>::Vector)as_float >> 23) - 127;
+    bit.part[i] = ((Lanes<int32_t>::Vector)as_float >> 23) - 127;
 #endif
   }
   return bit;
 }
 
 struct alignas(64) LaneConstants {
-  int32_t number[kLanes];   // of the lane
-  int32_t up_to[kLanes];    // bits of it and those before
-  int32_t from[kLanes];     // bits of it and those behind, of sixteen
+  int32_t number[kLanes];  // of the lane
+  int32_t up_to[kLanes];   // bits of it and those before
+  int32_t from[kLanes];    // bits of it and those behind, of sixteen
 };
 
 constexpr LaneConstants make_lane_constants() {
@@ -34,8 +34,8 @@ constexpr LaneConstants make_lane_constants() {
 
 constexpr LaneConstants kLane = make_lane_constants();
 
-// Steps to the last site at or before each lane, and to the first at or after it; both exceed the length of the
-// row where there is none.
+// Steps to the last site at or before each lane, and to the first at or after it; both exceed the length of
+// the row where there is none.
 struct Steps {
   Lanes<int32_t> back, ahead;
 };
@@ -48,7 +48,9 @@ inline Steps steps_to_sites(const SiteWord& word, int64_t first, int chunk) {
   const auto start = static_cast<int32_t>(first) + shift;
   // From lane 0 back, and from lane 0 ahead.
   const int32_t carried_back = below ? shift - (63 - __builtin_clzll(below)) : start - word.before;
-  const int32_t carried_ahead = above ? static_cast<int32_t>(kLanes) + __builtin_ctzll(above) : word.after - start;
+  const int32_t carried_ahead =
+      above ? static_cast<int32_t>(kLanes) + __builtin_ctzll(above) : word.after - start;
+  using Vector = Lanes<int32_t>::Vector;
   const Lanes<int32_t> number = load(kLane.number), up_to = load(kLane.up_to), from = load(kLane.from);
   Lanes<int32_t> before, behind;
   for (int i = 0; i < Lanes<int32_t>::kParts; ++i) {
@@ -59,8 +61,10 @@ inline Steps steps_to_sites(const SiteWord& word, int64_t first, int chunk) {
   const Lanes<int32_t> last = highest_bit(before), next = highest_bit(behind);
   Steps steps;
   for (int i = 0; i < Lanes<int32_t>::kParts; ++i) {
-    steps.back.part[i] = number.part[i] - (before.part[i] == 0 ? -carried_back - (typename Lanes<int32_t>::Vector){} : last.part[i]);
-    steps.ahead.part[i] = (behind.part[i] == 0 ? carried_ahead - (typename Lanes<int32_t>::Vector){} : next.part[i]) - number.part[i];
+    const Vector last_place = before.part[i] == 0 ? -carried_back - Vector{} : last.part[i];
+    const Vector next_place = behind.part[i] == 0 ? carried_ahead - Vector{} : next.part[i];
+    steps.back.part[i] = number.part[i] - last_place;
+    steps.ahead.part[i] = next_place - number.part[i];
   }
   return steps;
 }

@@ -15,7 +15,8 @@ inline void take(Lowest<Value>& lowest, const Lanes<Value>& candidate, int64_t p
   }
 }
 
-// Of equal candidates the first in the row is taken, so that one on the edge of the search has to be looked at.
+// Of equal candidates the first in the row is taken, so that one on the edge of the search has to be looked
+// at.
 template <bool kWantsPlaces, typename Value>
 inline bool may_be_lowered(const Lowest<Value>& lowest, const Value& square) {
   if constexpr (kWantsPlaces && sizeof(Value) == sizeof(int32_t)) {

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -20,6 +22,9 @@ namespace breakeven::edt {
 namespace {
 
 using torch::stable::Tensor;
+
+constexpr int64_t kBlocksPerThread = 8;
+constexpr int64_t kRowsPerBlock = 256;
 
 struct Layout {
   Shape shape;
@@ -115,18 +120,28 @@ class Buffers {
   Workspace<Value> work_{};
 };
 
+bool is_mixed(const Packed& packed, int64_t volume) {
+  return packed.kinds[volume] == (kHasZeros | kHasOnes);
+}
+
 // Volumes of one kind of voxel: distances are infinite to what is not there, and 0 to what is.
-void fill_uniform_volume(
-    const Shape& shape, int64_t volume, uint8_t kinds, bool is_signed, float* distances, int64_t* nearest) {
-  const int64_t size = shape.D * shape.H * shape.W;
-  const bool is_all_ones = kinds == kHasOnes;
-  const bool is_infinite = is_all_ones || is_signed;
-  share_out(size, int64_t{1} << 16, [&] {
+template <typename Value>
+void fill_uniform_volumes(const Problem<Value>& problem, const Packed& packed) {
+  const int64_t rows_of_volume = problem.D * problem.H;
+  share_out(problem.N * rows_of_volume, kRowsPerBlock, [&] {
     return [&](int64_t begin, int64_t end) {
-      const float value = !is_infinite ? 0 : is_all_ones ? INFINITY : -INFINITY;
-      std::fill(distances + volume * size + begin, distances + volume * size + end, value);
-      for (int64_t voxel = begin; nearest != nullptr && voxel < end; ++voxel) {
-        nearest[volume * size + voxel] = is_infinite ? -1 : voxel;
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t volume = row / rows_of_volume;
+        const bool is_inside = packed.kinds[volume] == kHasOnes;
+        if (is_mixed(packed, volume) || (!is_inside && problem.skips_full_words())) {
+          continue;
+        }
+        const bool is_infinite = is_inside || problem.is_signed;
+        float* const distances = problem.distances + row * problem.W;
+        std::fill(distances, distances + problem.W, !is_infinite ? 0 : is_inside ? INFINITY : -INFINITY);
+        for (int64_t x = 0; problem.nearest != nullptr && x < problem.W; ++x) {
+          problem.nearest[row * problem.W + x] = is_infinite ? -1 : row % rows_of_volume * problem.W + x;
+        }
       }
     };
   });
@@ -144,11 +159,21 @@ void run(
   const auto squares_D = squares_of<Value>(units.steps[0], shape.D);
   const auto squares_H = squares_of<Value>(units.steps[1], shape.H);
   Problem<Value> problem{
-      shape.N, shape.D, shape.H, shape.W, {shape.D, squares_D.data() + shape.D},
-      {shape.H, squares_H.data() + shape.H}, static_cast<Value>(units.steps[2] * units.steps[2]), units.unit,
-      is_signed, nullptr, nullptr, distances, nullptr, nearest};
-  const Packed packed =
-      pack(mask, shape, level, is_signed, problem.skips_full_words() ? distances : nullptr);
+      shape.N,
+      shape.D,
+      shape.H,
+      shape.W,
+      {shape.D, squares_D.data() + shape.D},
+      {shape.H, squares_H.data() + shape.H},
+      static_cast<Value>(units.steps[2] * units.steps[2]),
+      units.unit,
+      is_signed,
+      nullptr,
+      nullptr,
+      distances,
+      nullptr,
+      nearest};
+  const Packed packed = pack(mask, shape, level, is_signed, problem.skips_full_words() ? distances : nullptr);
   problem.zeros = packed.zeros.get();
   problem.ones = packed.ones.get();
   std::unique_ptr<uint32_t, FreeMemory> lower_halves;
@@ -161,17 +186,15 @@ void run(
     prefer_huge_pages(lower_halves.get(), count * sizeof(uint32_t));
     problem.lower_halves = lower_halves.get();
   }
-  const auto is_mixed = [&](int64_t volume) { return packed.kinds[volume] == (kHasZeros | kHasOnes); };
-  for (int64_t volume = 0; volume < shape.N; ++volume) {
-    if (!is_mixed(volume)) {
-      fill_uniform_volume(shape, volume, packed.kinds[volume], is_signed, distances, nearest);
-    }
-  }
-  const auto pass = [&](int64_t items_of_volume, const auto& work_on) {
-    share_out(shape.N * items_of_volume, 1, [&] {
+  fill_uniform_volumes(problem, packed);
+  // Items of one row of words are neighbours in memory: a thread takes all of them where rows are many.
+  const auto pass = [&](int64_t num_rows, int64_t items_of_row, const auto& work_on) {
+    const int64_t items_of_volume = num_rows * items_of_row;
+    const bool are_many = shape.N * num_rows >= kBlocksPerThread * torch::stable::get_num_threads();
+    share_out(shape.N * items_of_volume, are_many ? items_of_row : 1, [&] {
       return [&, buffers = Buffers<Value>(problem)](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
-          if (is_mixed(item / items_of_volume)) {
+          if (is_mixed(packed, item / items_of_volume)) {
             work_on(item, buffers.work());
           }
         }
@@ -179,12 +202,12 @@ void run(
     });
   };
   const int64_t num_words = problem.num_words();
-  pass(shape.D * num_words, [&](int64_t item, const Workspace<Value>& work) {
+  pass(shape.D, num_words, [&](int64_t item, const Workspace<Value>& work) {
     passes.plane(problem, item / num_words, item % num_words, work);
   });
   if (shape.D > 1) {
     const int64_t num_rows = problem.depth_rows(), num_depth_words = problem.depth_words();
-    pass(num_rows * num_depth_words, [&](int64_t item, const Workspace<Value>& work) {
+    pass(num_rows, num_depth_words, [&](int64_t item, const Workspace<Value>& work) {
       const int64_t row = item / num_depth_words;
       passes.depth(problem, row / num_rows, row % num_rows, item % num_depth_words, work);
     });
@@ -194,8 +217,8 @@ void run(
 }  // namespace
 
 void transform(
-    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed, float* distances,
-    int64_t* nearest) {
+    const Tensor& mask, const std::vector<double>& spacing, int64_t spatial_dims, bool is_signed,
+    float* distances, int64_t* nearest) {
   const Layout layout = lay_out(mask, spacing, spatial_dims);
   const Shape& shape = layout.shape;
   const Units units = choose_units(layout.spacing, {shape.D, shape.H, shape.W});
