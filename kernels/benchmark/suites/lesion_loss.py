@@ -51,10 +51,9 @@ def _inputs(num_lesions: int, variant: str, shape: tuple[int, ...]) -> Inputs:
     logits, target = make_lesions(shape, num_lesions)
     keywords: dict[str, Any] = dict(KEYWORDS[variant])
     if variant == GIVEN:
-        from kernels.distance_transform import distance_transform
+        from kernels.lesion_loss.op import voronoi_regions
 
-        _, nearest = distance_transform(target == 0, return_nearest=True, spatial_dims=3)
-        keywords["regions"] = target.flatten(2).gather(2, nearest.flatten(2)).view_as(target)
+        keywords["regions"] = voronoi_regions(target)
     return Inputs((logits, target), keywords)
 
 
