@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup run test lint format clean
+.PHONY: setup run test lint format benchmark clean
 
 setup: $(VENV)/.ready
 
@@ -30,6 +30,11 @@ lint: setup
 format: setup
 	$(BIN)/ruff check --fix flows stages kernels tests
 	$(BIN)/ruff format flows stages kernels tests
+
+# More peers than the tests need; ARGS='--quick' or ARGS='connected_components --only 256x256'.
+benchmark: setup
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,peers,benchmark]'
+	$(BIN)/python -m kernels.benchmark $(ARGS)
 
 clean:
 	rm -rf reports .breakeven .mypy_cache .ruff_cache .pytest_cache .hypothesis
