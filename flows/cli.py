@@ -84,6 +84,19 @@ def check_data(
     raise typer.Exit(judge([str(folder)]))
 
 
+@app.command("check-operator")
+def check_operator(
+    folder: Annotated[
+        str, typer.Argument(help="Bundled operator by name, or a folder.", metavar="FOLDER")
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out the slow checks.")] = False,
+) -> None:
+    """Hold an operator to its own reference in every way we know: exit 0 accepted, 1 rejected."""
+    from stages.numerics.check_folder import main as check
+
+    raise typer.Exit(check([folder, *(["--quick"] if quick else [])]))
+
+
 @app.command()
 def collect(workspace: Workspace = None) -> None:
     """Keep the results of a bare `dvc repro` in MLflow, and register its model; each once."""

@@ -63,10 +63,22 @@ class OperatorFolder:
         return cases
 
     @property
+    def refused(self) -> tuple[OperatorCase, ...]:
+        """Named inputs that every implementation has to refuse; empty unless the folder has any."""
+        refused: tuple[OperatorCase, ...] = getattr(self.module("cases"), "REFUSED", ())
+        return refused
+
+    @property
     def custom(self) -> Implementation:
         """The operator itself; its library, if it has one, must be loaded before it is called."""
         custom: Implementation = getattr(self.module("op"), self.spec.name)
         return custom
+
+    @property
+    def companions(self) -> tuple[Implementation, ...]:
+        """Further functions on its library, `COMPANIONS` of `op.py`; each takes its arguments."""
+        companions: tuple[Implementation, ...] = getattr(self.module("op"), "COMPANIONS", ())
+        return companions
 
     @property
     def sources(self) -> tuple[Path, ...]:

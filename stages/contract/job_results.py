@@ -1,6 +1,6 @@
 """Results of nodes G, F, H and I: does the job fit, does distribution pay, and what came out?"""
 
-from stages.contract.figures import Figure
+from stages.contract.figures import Figure, unknown
 from stages.contract.frozen import Frozen
 from stages.contract.results import BudgetVerdict, ModelVerdict, Result, ScalingVerdict
 
@@ -109,6 +109,8 @@ class ModelResult(Result):
     """Metrics on the test cases (the validation cases where there are none)."""
     latency_p95_ms: Figure
     latency_median_ms: Figure
+    waiting: Figure = unknown("not measured")
+    """Share of the timing in which other processes held the processor."""
     peak_memory_bytes: Figure
     targets: tuple[Target, ...]
     num_model_lesions: Figure

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Self
 
 from stages.contract import Figure, Frozen, unknown
+from stages.measuring.contention import Contention
 from stages.measuring.memory import peak_memory_bytes
 from stages.measuring.percentile import p95_figure
 from stages.measuring.until_precise import is_within, time_until_precise
@@ -21,11 +22,14 @@ class Serving(Frozen):
     median_ms: Figure
     p95_ms: Figure
     peak_bytes: Figure
+    waiting: Figure
+    """Share of the timing in which other processes held the processor."""
 
     @classmethod
     def unknown(cls, reason: str) -> Self:
         """Nothing could be measured."""
-        return cls(median_ms=unknown(reason), p95_ms=unknown(reason), peak_bytes=unknown(reason))
+        nothing = unknown(reason)
+        return cls(median_ms=nothing, p95_ms=nothing, peak_bytes=nothing, waiting=nothing)
 
 
 def measure_serving(
@@ -43,13 +47,19 @@ def measure_serving(
 
     peak = peak_memory_bytes(open_and_predict, device)
     calls = {"model": opened[0]}
-    timing = time_until_precise(
-        calls,
-        repeats * REPEATS_FACTOR,
-        device,
-        lambda timings: [
-            name for name in timings if not is_within(p95_figure(timings[name]), PRECISE_WITHIN)
-        ],
-        LATENCY_LIMIT_S,
-    )["model"]
-    return Serving(median_ms=timing.as_figure(), p95_ms=p95_figure(timing), peak_bytes=peak)
+    with Contention() as contention:
+        timing = time_until_precise(
+            calls,
+            repeats * REPEATS_FACTOR,
+            device,
+            lambda timings: [
+                name for name in timings if not is_within(p95_figure(timings[name]), PRECISE_WITHIN)
+            ],
+            LATENCY_LIMIT_S,
+        )["model"]
+    return Serving(
+        median_ms=timing.as_figure(),
+        p95_ms=p95_figure(timing),
+        peak_bytes=peak,
+        waiting=contention.waiting,
+    )

@@ -1,119 +1,99 @@
-"""Run all checks, each in a process of its own: `python -m stages.numerics.battery`.
+"""Put every check to an operator, and report what each found."""
 
-This process imports what is heavy and nothing of the operator; each check is forked from it, so
-that a crash, a hang or a runaway allocation is a finding of that check, and the next one starts
-afresh. Nothing here may run a parallel torch operator: OpenMP does not survive a fork.
-"""
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-import multiprocessing
-import os
-import resource
-import signal
-import sys
-from collections.abc import Mapping
-from multiprocessing.connection import Connection
-from pathlib import Path
+from stages.numerics.apart import try_all, try_one
+from stages.numerics.as_python import as_python
+from stages.numerics.explain import explain
+from stages.numerics.shrink import shrink
+from stages.numerics.trial import Answer, Check, Target, Trial
 
-import torch._dynamo
-import torch.export
-import torch.testing._internal.optests  # noqa: F401 - what opcheck imports when first called
-
-from stages.contract import NumericsCheck
-from stages.numerics.checks_of_determinism import check_repeats, check_threads
-from stages.numerics.checks_of_graphs import (
-    check_compiled,
-    check_exported,
-    check_fake,
-    check_schema,
-)
-from stages.numerics.checks_of_memory import (
-    check_aliasing,
-    check_inputs_unchanged,
-    check_layouts,
-)
-from stages.numerics.checks_of_values import (
-    check_empty,
-    check_gradient,
-    check_values,
-    check_zeros_are_refused,
-)
-from stages.numerics.subject import Check, failed, open_subject
-
-CHECKS: Mapping[str, Check] = {
-    "values": check_values,
-    "all zeros": check_zeros_are_refused,
-    "layouts": check_layouts,
-    "inputs unchanged": check_inputs_unchanged,
-    "aliasing": check_aliasing,
-    "repeats": check_repeats,
-    "threads": check_threads,
-    "fake": check_fake,
-    "gradient": check_gradient,
-    "opcheck": check_schema,
-    "compiled": check_compiled,
-    "exported": check_exported,
-    "empty": check_empty,
-}
-_SPARE_ADDRESS_SPACE = 8 * 2**30
-"""Threads and allocators reserve far more addresses than they use."""
+SHRINK_LIMIT_S = 8.0
+SHRINK_TRIAL_LIMIT_S = 5.0
+LATER_SHRINK_LIMIT_S = 2.0
+"""Once one fault has its smallest call: the others are most likely the same."""
 
 
-def run_check(
-    name: str, folder: str, library: Path | None, device: str, time_limit_s: float
-) -> NumericsCheck:
-    """Run one check in a forked process, and turn its death into a finding."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_work, args=(name, folder, library, device, sender))
-    child.start()
-    sender.close()
+def examine(
+    target: Target, checks: Sequence[Check], check_limit_s: float = 60.0
+) -> Iterator[Answer]:
+    """The answers, check by check."""
+    shrink_limit_s = SHRINK_LIMIT_S
+    for check in checks:
+        began = time.monotonic()
+        answer = _ask(check, target, check_limit_s, shrink_limit_s)
+        if not answer.has_passed:
+            shrink_limit_s = LATER_SHRINK_LIMIT_S
+        yield replace(answer, seconds=time.monotonic() - began)
+
+
+def _ask(check: Check, target: Target, limit_s: float, shrink_limit_s: float) -> Answer:
+    reason = check.unasked(target)
+    if reason is not None:
+        return Answer(check.name, f"not asked: {reason}", 0)
     try:
-        if not receiver.poll(time_limit_s):
-            return failed(name, 0, f"took longer than {time_limit_s:g} s and was ended")
-        return NumericsCheck.model_validate_json(receiver.recv_bytes())
-    except EOFError:
-        child.join()
-        return failed(name, 0, f"the process {_describe_exit(child.exitcode)}")
-    finally:
-        if child.is_alive():
-            child.kill()
-        child.join()
+        probes = sorted(check.probes(target), key=lambda probe: probe.num_elements)
+    except Exception as error:  # the cases of a foreign folder run here
+        return Answer(check.name, check.question, 0, f"no probes could be made: {error!r}"[:300])
+    trials = list(try_all(check, target, probes, limit_s))
+    errors = [trial.seen.error for trial in trials if trial.seen.error is not None]
+    answer = Answer(
+        check.name,
+        check.question,
+        len(trials),
+        largest_error=max(errors) if errors else None,
+        growth=tuple(_growth(trials)),
+        notes=() if len(trials) == len(probes) else (f"{len(trials)} of {len(probes)} calls made",),
+    )
+    failing = [trial for trial in trials if trial.seen.fault is not None]
+    if not failing:
+        return answer
+    smallest = _smallest(check, target, failing[0], shrink_limit_s)
+    return replace(
+        answer,
+        fault=f"{smallest.seen.fault} [{describe(smallest)}]; {explain(trials)}",
+        counter_example=as_python(smallest.probe, target.name),
+    )
 
 
-def _work(name: str, folder: str, library: Path | None, device: str, sender: Connection) -> None:
-    if device == "cpu":  # CUDA reserves addresses for all of its memory at once
-        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        limit = physical + _SPARE_ADDRESS_SPACE
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    try:
-        result = CHECKS[name](open_subject(folder, library, device))
-    except MemoryError:
-        result = failed(name, 0, "ran out of memory")
-    except Exception as error:  # a check that cannot be carried out has not passed
-        text = " ".join(str(error).split())[:300]
-        result = failed(name, 0, f"{type(error).__name__}: {text}")
-    sender.send_bytes(result.model_dump_json().encode())
-    sender.close()
-    sys.stdout.flush()
-    os._exit(0)  # nothing of the parent is to be torn down here
+def _smallest(check: Check, target: Target, trial: Trial, shrink_limit_s: float) -> Trial:
+    """Shrunk, and seen once more, so that the words are those of the smallest call."""
+    if not check.can_shrink:
+        return trial
+    hurried = replace(check, trial_limit_s=min(check.trial_limit_s, SHRINK_TRIAL_LIMIT_S))
+    kept = trial
+
+    def is_failing(probe: object) -> bool:
+        nonlocal kept
+        found = try_one(hurried, target, probe)  # type: ignore[arg-type]
+        if found.seen.fault is None or _kind(found) != _kind(trial):
+            return False
+        kept = found
+        return True
+
+    shrink(trial.probe, is_failing, shrink_limit_s)
+    return kept
 
 
-def _describe_exit(status: int | None) -> str:
-    if status is not None and status < 0:
-        return f"was ended by {signal.Signals(-status).name}"
-    return f"ended with status {status} before the check was done"
+def _growth(trials: Sequence[Trial]) -> Iterator[tuple[int, float, float]]:
+    for trial in trials:
+        if trial.seen.error is not None and trial.seen.envelope is not None:
+            yield trial.probe.num_elements, trial.seen.error, trial.seen.envelope
 
 
-def main(folder: str, library: str, device: str, time_limit_s: str, target: str) -> None:
-    """Append one JSON line for each check to the file `target`; `library` is "-" for none."""
-    built = None if library == "-" else Path(library)
-    with Path(target).open("a", encoding="utf-8") as file:
-        for name in CHECKS:
-            result = run_check(name, folder, built, device, float(time_limit_s))
-            print(f"{name}: {'passed' if result.passed else 'FAILED'}, {result.detail}", flush=True)
-            file.write(result.model_dump_json() + "\n")
-            file.flush()
+def _kind(trial: Trial) -> str:
+    """A crash must not shrink into a refusal, nor a wrong value into a crash."""
+    if trial.is_death:
+        return "died"
+    return "raised" if (trial.seen.fault or "").startswith("raised") else "wrong"
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def describe(trial: Trial) -> str:
+    """Shapes, dtypes and layouts on one line."""
+    shapes = [
+        f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+        for tensor in trial.probe.tensors
+    ]
+    return ", ".join(dict.fromkeys((*shapes, *trial.probe.layouts.values())))

@@ -16,6 +16,7 @@ from stages.contract import (
     Stage,
     SupportVerdict,
 )
+from stages.rules.contention import is_too_busy
 
 LEAST_COMPOSITIONS = 2
 """Independent standard compositions that must be right and measured before they may be called
@@ -25,9 +26,6 @@ LEAST_CEILING = 1.05
 LEAST_GAIN = 1.10
 """Below this a forecast gain is no larger than what forecasts are wrong by: ten days for 5 % is
 "be careful" whatever the arithmetic says."""
-MOST_WAITING = 0.2
-"""On a machine that is this busy with other work, a budget that is met is met, but one that is
-missed may be missed because of the others."""
 BUILD_PROBABILITY, BUILD_RATIO = 0.80, 1.5
 """Both are asked for: likely to pay, and clearly, since estimates of days are optimistic."""
 REFUSE_PROBABILITY, REFUSE_RATIO = 0.20, 0.5
@@ -126,11 +124,12 @@ def _judge_kernel(best: Candidate | None, evidence: Evidence) -> tuple[SupportVe
     straddling = [
         c for c in evidence.candidates if c.qualifies and _relation(c, evidence) == "straddles"
     ]
-    if evidence.waiting.value is not None and evidence.waiting.value > MOST_WAITING:
+    if is_too_busy(evidence.waiting):
         return SupportVerdict.inconclusive, (
-            f"Cannot tell yet: other processes held the processor for {evidence.waiting.value:.0%} "
-            f"of the measuring time, so a budget of {_ms(evidence.target_ms)} that is missed may "
-            f"be missed because of them; measure again on a quiet machine, {_ANEW}."
+            "Cannot tell yet: other processes held the processor for "
+            f"{evidence.waiting.value or 0:.0%} of the measuring time, so a budget of "
+            f"{_ms(evidence.target_ms)} that is missed may be missed because of "
+            f"them; measure again on a quiet machine, {_ANEW}."
         )
     if straddling:
         candidate = best_standard(straddling) or straddling[0]

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernels.build import build, undefined_torch_symbols
 from kernels.folder import BUNDLED, OperatorFolder, open_operator
 from kernels.form import exporting_for_a_compiler
 from kernels.operator import Implementation, OperatorCase, takes_options
@@ -216,6 +217,16 @@ def test_registered_schemas_equal_the_spec(operator: OperatorFolder) -> None:
         packet = getattr(getattr(torch.ops, namespace), name.split(".", 1)[0])
         registered = [str(getattr(packet, overload)._schema) for overload in packet.overloads()]
         assert schema in registered
+
+
+@every_operator
+def test_library_keeps_to_the_stable_abi(operator: OperatorFolder) -> None:
+    """It compiles without a warning, and needs no ATen or c10 symbol: later torches load it."""
+    if not operator.sources:
+        pytest.skip(f"{operator.spec.name} has no C++ sources")
+    built = build(operator)
+    assert undefined_torch_symbols(built.library) == ()
+    assert built.num_warnings == 0
 
 
 @every_operator

@@ -18,7 +18,7 @@ from stages.contract import (
     write,
 )
 from stages.embed_operator import embed_operator
-from stages.rules.support import MOST_WAITING
+from stages.rules.contention import is_too_busy
 
 
 def support(
@@ -63,7 +63,7 @@ def test_budget_that_nothing_meets_is_weighed(
     """A budget below what the rest alone takes: no kernel can meet it, so none is worth it."""
     changes = {"product": {"case_shape": None, "latency_budget_ms": 1e-6}}
     result = support(tmp_path, root, monkeypatch, **changes)
-    is_busy = (result.waiting.value or 0.0) > MOST_WAITING
+    is_busy = is_too_busy(result.waiting)
     verdict = SupportVerdict.inconclusive if is_busy else SupportVerdict.not_worth_it
     assert (result.verdict, result.next) == (verdict, Stage.probe_budget)
     assert result.economics.payback_probability.value == 0

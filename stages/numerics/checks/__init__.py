@@ -1,0 +1,55 @@
+"""The checks, in the order in which they are put: what is cheap and telling first."""
+
+from stages.numerics.checks.bounds import BOUNDS
+from stages.numerics.checks.fakes import FAKE, SYMBOLS
+from stages.numerics.checks.gradients import CLAIM, GRADCHECK, GRADIENT, SUBSETS, TWICE
+from stages.numerics.checks.graphs import COMPILED, DYNAMIC, EXPORTED, OPCHECK, PACKAGED, VMAP
+from stages.numerics.checks.memory import ALIASING, LAYOUT, LEAK, MUTATION, STALE, UNWRITTEN
+from stages.numerics.checks.repeats import CONCURRENCY, DETERMINISM, THREADS
+from stages.numerics.checks.sums import ENVELOPE
+from stages.numerics.checks.surroundings import SURROUNDINGS
+from stages.numerics.checks.values import (
+    EMPTY,
+    HALF_PRECISION,
+    JOB,
+    NAN,
+    REFUSALS,
+    STRESS,
+    VALUES,
+)
+from stages.numerics.trial import Check
+
+CHECKS: tuple[Check, ...] = (
+    VALUES,
+    HALF_PRECISION,
+    NAN,
+    EMPTY,
+    REFUSALS,
+    LAYOUT,
+    BOUNDS,
+    MUTATION,
+    ALIASING,
+    UNWRITTEN,
+    STALE,
+    SURROUNDINGS,
+    LEAK,
+    DETERMINISM,
+    THREADS,
+    CONCURRENCY,
+    GRADIENT,
+    GRADCHECK,
+    TWICE,
+    SUBSETS,
+    CLAIM,
+    ENVELOPE,
+    STRESS,
+    JOB,
+    FAKE,
+    SYMBOLS,
+    OPCHECK,
+    COMPILED,
+    DYNAMIC,
+    EXPORTED,
+    VMAP,
+    PACKAGED,
+)
