@@ -1,7 +1,9 @@
-"""The truth, readable and slow: breadth-first flood fill in plain Python."""
+"""The truth, readable and slow: breadth-first flood fill in plain Python; measures voxel by voxel."""
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import product
+from math import fsum, prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,56 @@ def reference(
     for volume, filled in zip(volumes, labels, strict=True):
         _label(volume, filled, arguments.connectivity)
     return torch.from_numpy(labels).reshape(mask.shape).to(mask.device)
+
+
+def reference_count(
+    mask: Tensor, connectivity: int | None = None, *, spatial_dims: int | None = None
+) -> Tensor:
+    """Count the components of each volume; arguments, result and errors as in `op.py`."""
+    arguments = prepare(mask, connectivity, spatial_dims)
+    labels = reference(mask, connectivity, spatial_dims=spatial_dims)
+    batch = mask.shape[: mask.ndim - arguments.spatial_dims]
+    volumes = labels.reshape(prod(batch), -1).tolist()
+    counts = [max(volume, default=0) for volume in volumes]
+    return torch.tensor(counts, dtype=torch.int64).reshape(batch).to(mask.device)
+
+
+def reference_table(
+    mask: Tensor,
+    values: Sequence[Tensor] | None = None,
+    connectivity: int | None = None,
+    *,
+    spatial_dims: int | None = None,
+) -> tuple[Tensor, ...]:
+    """Measure every component; arguments, result and errors as in `measuring.py`.
+
+    Sums are exact and rounded once.
+    """
+    spatial = prepare(mask, connectivity, spatial_dims).spatial_dims
+    labels = reference(mask, connectivity, spatial_dims=spatial_dims)
+    shape = labels.shape[labels.ndim - spatial :]
+    volumes = labels.reshape(-1, *shape) if labels.numel() else labels.new_zeros((0, *shape))
+    measured = [value.double().reshape(volumes.shape) for value in values or ()]
+    rows = []
+    for index, volume in enumerate(volumes):
+        for label in range(1, int(volume.max()) + 1):
+            places = (volume == label).nonzero()
+            found = [value[index][volume == label].tolist() for value in measured]
+            box = torch.stack((places.amin(0), places.amax(0) + 1), dim=1)
+            centroid = places.sum(0).double() / len(places)
+            sums, minima = map(fsum, found), [min(value) for value in found]
+            rows.append((index, len(places), box, centroid, list(sums), minima))
+    num_values = len(measured)
+    columns = zip(*rows, strict=True) if rows else [()] * 6
+    index, voxels, boxes, centroids, sums, minima = map(list, columns)
+    return (
+        torch.tensor(index, dtype=torch.int64),
+        torch.tensor(voxels, dtype=torch.int64),
+        torch.stack(boxes) if rows else torch.zeros((0, spatial, 2), dtype=torch.int64),
+        torch.stack(centroids) if rows else torch.zeros((0, spatial), dtype=torch.float64),
+        torch.tensor(sums, dtype=torch.float64).reshape(len(rows), num_values),
+        torch.tensor(minima, dtype=torch.float64).reshape(len(rows), num_values),
+    )
 
 
 def _label(volume: NDArray[np.bool_], labels: NDArray[Any], connectivity: int) -> None:
