@@ -54,8 +54,8 @@ def interleave(
         runners: by any key; each call has been made once before.
         ours: keys of those that ratios are taken to; they take part in every round.
         limit_s: seconds for ours and for all whose call fits into an equal part of it. A peer drops
-            out when it has used up its part, after 3 samples at the earliest; after 1 where a call
-            takes longer than the limit, or far longer than ours.
+            out when it has used up its part, after 5 samples at the earliest; after 3 where a call
+            takes long, after 1 where it takes longer than the limit or far longer than ours.
         seed: of the order within the rounds.
     """
     rng = np.random.default_rng(seed)
@@ -76,7 +76,7 @@ def interleave(
         for runner in _shuffled(due, rng):
             use_threads(runner.num_threads)
             runner.take_turn(turn)
-        if turn + 1 < LEAST_SAMPLES:
+        if turn + 1 < max(least.values(), default=0):
             continue
         if sum(runner.spent_s for runner in quick.values()) > limit_s:
             break
@@ -104,7 +104,9 @@ def ratio(numerator: Runner, denominator: Runner) -> Estimate | None:
 def _least_samples(runner: Runner, our_s: float, limit_s: float) -> int:
     """Enough for an interval, unless that takes long or nobody would ask for it."""
     is_far_behind = runner.first_s > max(FAR_BEHIND * our_s, LONG_CALL_S)
-    return 1 if runner.first_s > limit_s or is_far_behind else LEAST_SAMPLES
+    if runner.first_s > limit_s or is_far_behind:
+        return 1
+    return LEAST_SAMPLES if runner.first_s > limit_s / 4 else CHECKED_EVERY
 
 
 def _shuffled(due: Sequence[Runner], rng: np.random.Generator) -> list[Runner]:

@@ -7,8 +7,10 @@ from kernels.benchmark.results import Report, Row, SceneResult
 from kernels.benchmark.scene import REUSING
 from kernels.benchmark.words import size_of
 
-LONGEST_BARS = 7
+NUM_BARS = 7
 """A panel shows ours and the fastest others, so many in all."""
+LONGEST_BAR = 12
+"""As many times as long as ours; longer ones are cut, and marked with an arrow."""
 OURS, OURS_REUSING, OTHERS = "#1f6fb4", "#0b3d66", "#b8b8b8"
 
 
@@ -63,22 +65,25 @@ def _bars(scene: SceneResult) -> list[Row]:
         for row in scene.rows
         if row.num_threads == 1 and row.ns_per_voxel is not None and row.status == "timed"
     ]
-    return sorted(rows, key=lambda row: (row.role != "ours", row.ns_per_voxel or 0))[:LONGEST_BARS]
+    return sorted(rows, key=lambda row: (row.role != "ours", row.ns_per_voxel or 0))[:NUM_BARS]
 
 
 def _draw(axis: Any, scene: SceneResult) -> None:
+    """Bars from 0, cut where they would leave nothing to see of ours; figures are in full."""
     bars = _bars(scene)
-    names = [" ".join((row.entrant, *_marks(row))) for row in bars]
-    colours = [_colour(row) for row in bars]
     values = [row.ns_per_voxel or 0.0 for row in bars]
+    ours = [value for row, value in zip(bars, values, strict=True) if row.role == "ours"]
+    longest = LONGEST_BAR * min(ours or values)
     places = range(len(bars))
-    drawn = axis.barh(places, values, color=colours)
-    axis.bar_label(drawn, [f"{value:.3g}" for value in values], padding=2, fontsize=7)
-    axis.set_yticks(places, names, fontsize=7)
+    shown = [min(value, longest) for value in values]
+    drawn = axis.barh(places, shown, color=[_colour(row) for row in bars])
+    figures = [f"{value:.3g}{' →' if value > longest else ''}" for value in values]
+    axis.bar_label(drawn, figures, padding=2, fontsize=7)
+    axis.set_yticks(places, [" ".join((row.entrant, *_marks(row))) for row in bars], fontsize=7)
     axis.invert_yaxis()
-    axis.set_xscale("log")
-    axis.margins(x=0.15)
-    axis.tick_params(axis="x", labelsize=6)
+    axis.margins(x=0.2)
+    axis.set_xticks([])
+    axis.spines[["top", "right", "bottom"]].set_visible(False)
     axis.set_title(
         f"{scene.operator}\n{scene.variant}, {scene.content}, {size_of(scene.shape)}", fontsize=8
     )

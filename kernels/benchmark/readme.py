@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 
 from kernels.benchmark.fastest import fastest_peer, our_row
 from kernels.benchmark.results import Report, SceneResult
@@ -11,6 +12,7 @@ from kernels.benchmark.words import number, percent, size_of, times
 
 BEGIN = "<!-- performance: written by python -m kernels.benchmark --readme README.md -->"
 END = "<!-- performance: end -->"
+WIDTH = 120
 SIDES = {2: 2048, 3: 256, 5: 256}
 """Last sides of the inputs that the table shows, by number of axes."""
 VARIANTS = (
@@ -40,8 +42,10 @@ def rewrite(readme: Path, report: Report, source: Path) -> None:
     """Put the table between the markers.
 
     Raises:
-        ValueError: the file has not one pair of markers.
+        ValueError: the file has not one pair of markers, or the run was a quick one.
     """
+    if report.is_quick:
+        raise ValueError(f"{source}: expected a whole run, got a --quick one")
     text = readme.read_text("utf-8")
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(END) < text.index(BEGIN):
         raise ValueError(
@@ -54,8 +58,12 @@ def rewrite(readme: Path, report: Report, source: Path) -> None:
 
 def render(report: Report, source: Path) -> str:
     """The block between the markers; `source` is where the run lies, relative to the README."""
-    lines = [_intro(report), "", *_table(report), "", _closing(report, source)]
+    lines = [_wrapped(_intro(report)), "", *_table(report), "", _wrapped(_closing(report, source))]
     return "\n".join(lines)
+
+
+def _wrapped(paragraph: str) -> str:
+    return fill(paragraph, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _intro(report: Report) -> str:

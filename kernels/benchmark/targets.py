@@ -51,6 +51,8 @@ class MemoryTarget:
 
 
 MAX_BUILD_S = 10.0
+LEAST_SIDE = 128
+"""Targets speak of no smaller inputs; on those, calls cost more than voxels."""
 
 _COMPONENTS, _DISTANCE, _LOSS = "connected_components", "distance_transform", "lesion_loss"
 _YARDSTICK = "MONAI DiceCE"

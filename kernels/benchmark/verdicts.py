@@ -10,6 +10,7 @@ from kernels.benchmark.results import Report, Row, SceneResult
 from kernels.benchmark.scene import ALLOCATING
 from kernels.benchmark.targets import (
     FASTEST,
+    LEAST_SIDE,
     MAX_BUILD_S,
     MEMORY_TARGETS,
     SECOND_THREAD,
@@ -81,6 +82,7 @@ def _speaks_of(target: Target, scene: SceneResult) -> bool:
         and scene.variant in target.variants
         and scene.content in target.contents
         and len(scene.shape) == target.num_axes
+        and scene.shape[-1] >= LEAST_SIDE
         and (not target.sides or scene.shape[-1] in target.sides)
     )
 

@@ -160,6 +160,12 @@ def test_a_readme_without_markers_is_refused(tmp_path: Path) -> None:
     assert readme.read_text() == "nothing here\n"
 
 
+def test_a_quick_run_is_no_source_for_the_readme(tmp_path: Path) -> None:
+    """It has neither the sizes nor the samples."""
+    with pytest.raises(ValueError, match=r"run\.json: expected a whole run, got a --quick one"):
+        rewrite(tmp_path / "README.md", replace(report(), is_quick=True), Path("run.json"))
+
+
 def test_the_committed_readme_is_what_the_committed_run_renders_to() -> None:
     """Figures in the README come from the benchmark, and from nowhere else."""
     runs = sorted((ROOT / "docs" / "benchmark").glob("*.json"))
