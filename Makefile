@@ -19,7 +19,7 @@ run: setup
 	$(BIN)/breakeven run
 
 test: setup
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check flows stages kernels tests
