@@ -1,4 +1,4 @@
-"""The truth, readable and slow: breadth-first flood fill in Python; measures voxel by voxel."""
+"""The truth, readable and slow: breadth-first flood fill in plain Python, and measures of it."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -33,9 +33,10 @@ def reference_count(
     arguments = prepare(mask, connectivity, spatial_dims)
     labels = reference(mask, connectivity, spatial_dims=spatial_dims)
     batch = mask.shape[: mask.ndim - arguments.spatial_dims]
-    volumes = labels.reshape(prod(batch), prod(mask.shape[len(batch) :])).tolist()
-    counts = [max(volume, default=0) for volume in volumes]
-    return torch.tensor(counts, dtype=torch.int64).reshape(batch).to(mask.device)
+    if labels.numel() == 0:
+        return torch.zeros(batch, dtype=torch.int64, device=mask.device)
+    counts = [max(volume) for volume in labels.reshape(prod(batch), -1).tolist()]
+    return torch.tensor(counts, dtype=torch.int64, device=mask.device).reshape(batch)
 
 
 def reference_table(
@@ -54,7 +55,7 @@ def reference_table(
     shape = labels.shape[labels.ndim - spatial :]
     volumes = labels.reshape(-1, *shape) if labels.numel() else labels.new_zeros((0, *shape))
     measured = [value.double().reshape(volumes.shape) for value in values or ()]
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for index, volume in enumerate(volumes):
         for label in range(1, int(volume.max()) + 1):
             places = (volume == label).nonzero()
@@ -64,15 +65,14 @@ def reference_table(
             minima = [min(value) for value in found]
             rows.append((index, len(places), box, centroid, list(map(fsum, found)), minima))
     num_values = len(measured)
-    columns = zip(*rows, strict=True) if rows else [()] * 6
-    volume_of, voxels, boxes, centroids, sums, minima = map(list, columns)
+    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)] or [[]] * 6
     return (
-        torch.tensor(volume_of, dtype=torch.int64),
-        torch.tensor(voxels, dtype=torch.int64),
-        torch.stack(boxes) if rows else torch.zeros((0, spatial, 2), dtype=torch.int64),
-        torch.stack(centroids) if rows else torch.zeros((0, spatial), dtype=torch.float64),
-        torch.tensor(sums, dtype=torch.float64).reshape(len(rows), num_values),
-        torch.tensor(minima, dtype=torch.float64).reshape(len(rows), num_values),
+        torch.tensor(columns[0], dtype=torch.int64),
+        torch.tensor(columns[1], dtype=torch.int64),
+        torch.stack(columns[2]) if rows else torch.zeros((0, spatial, 2), dtype=torch.int64),
+        torch.stack(columns[3]) if rows else torch.zeros((0, spatial), dtype=torch.float64),
+        torch.tensor(columns[4], dtype=torch.float64).reshape(len(rows), num_values),
+        torch.tensor(columns[5], dtype=torch.float64).reshape(len(rows), num_values),
     )
 
 

@@ -83,8 +83,7 @@ def test_equals_the_reference(call: tuple[Tensor, list[Tensor], int, int | None]
         assert torch.equal(count, counts)
 
 
-@pytest.mark.parametrize("connectivity", [1, 2, 3])
-@pytest.mark.parametrize("density", [0.02, 0.12, 0.5])
+@pytest.mark.parametrize(("connectivity", "density"), [(1, 0.12), (2, 0.5), (3, 0.02)])
 def test_bits_do_not_depend_on_threads(connectivity: int, density: float) -> None:
     """Sums are added in an order that the shape fixes, whatever the number of threads."""
     mask = noise((97, 90, 101), density, 3)
@@ -212,8 +211,9 @@ def test_values_that_do_not_fit_are_refused(values: Tensor, message: str) -> Non
     """The error says which one, what was expected and what arrived."""
     with pytest.raises(ValueError, match=message):
         component_table(torch.ones((3, 4)), [values])
-    with pytest.raises((RuntimeError, ValueError), match="component_table: values must "):
-        torch.ops.breakeven.component_table(torch.ones((3, 4)), [values], 1, 2)
+    if values.device.type == "cpu":
+        with pytest.raises(RuntimeError, match=r"component_table: values must (be|have)"):
+            torch.ops.breakeven.component_table(torch.ones((3, 4)), [values], 1, 2)
 
 
 def test_out_of_range_arguments_are_refused() -> None:

@@ -1,6 +1,5 @@
 """The labelling kernel at its limits: instruction sets, threads, layouts, shapes, `out`, size."""
 
-import math
 from collections.abc import Sequence
 
 import psutil
@@ -14,7 +13,11 @@ from torch import Tensor
 
 from kernels.connected_components import component_count, connected_components
 from kernels.connected_components.cases import checkerboard, noise, snake
-from kernels.connected_components.reference import reference
+
+# Inductor, on its first import.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"
+)
 
 # Around the words of 64 columns that rows are packed to, and the chunks of 16 that are written.
 WIDTHS = (1, 2, 3, 7, 8, 15, 16, 17, 31, 48, 63, 64, 65, 100, 127, 128, 129, 192, 200)
@@ -51,7 +54,7 @@ def masks(draw: st.DrawFn) -> Tensor:
     return smooth(shape, seed) if density < 0 else noise(shape, density, seed)
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=4000, deadline=None, derandomize=True)
 @given(masks(), st.sampled_from(DTYPES))
 def test_equals_scipy_on_every_instruction_set(mask: Tensor, dtype: torch.dtype) -> None:
     """Equal to the last label at each connectivity, any dtype, int64 where `out` asks for it."""
@@ -78,8 +81,8 @@ def test_any_layout_is_read_by_index(dtype: torch.dtype) -> None:
 
 def test_expanded_axes_are_read_by_index() -> None:
     """Strides of 0 along any axis, the batch included."""
-    for shape in ((1, 66, 66), (9, 1, 66), (9, 66, 1), (1, 1, 66), (9, 1, 1)):
-        mask = noise(shape, 0.4, 2).expand(9, 66, 66)
+    for shape in ((1, 66, 70), (9, 1, 70), (9, 66, 1), (1, 1, 70), (9, 1, 1)):
+        mask = noise(shape, 0.4, 2).expand(9, 66, 70)
         for level in at_each_level():
             assert torch.equal(connected_components(mask), by_scipy(mask, 3)), level
     batch = noise((1, 6, 7), 0.4, 3).expand(5, 6, 7)
@@ -129,18 +132,17 @@ def structures() -> dict[str, Tensor]:
     }
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("threads", [1, 2, 5])
 def test_threads_share_a_volume(threads: int) -> None:
     """Slabs that several threads search are merged to the very same labels and counts."""
     for name, mask in structures().items():
         for connectivity in range(1, mask.ndim + 1):
             expected = by_scipy(mask, connectivity)
             with with_threads(threads):
-                for level in at_each_level():
-                    where = (name, connectivity, level)
-                    assert torch.equal(connected_components(mask, connectivity), expected), where
-                    count = component_count(mask, connectivity)
-                    assert int(count) == int(expected.max()), where
+                labels = connected_components(mask, connectivity)
+                count = component_count(mask, connectivity)
+            assert torch.equal(labels, expected), (name, connectivity)
+            assert int(count) == int(expected.max()), (name, connectivity)
 
 
 def test_threads_share_a_batch() -> None:
@@ -153,16 +155,24 @@ def test_threads_share_a_batch() -> None:
                 assert torch.equal(connected_components(mask, spatial_dims=3), expected)
 
 
-@pytest.mark.parametrize("shape", [(2, 2, 3), (3, 4), (1, 3, 4), (12,)])
-def test_every_mask_of_twelve_voxels(shape: tuple[int, ...]) -> None:
-    """All 4096 masks of a small shape, at each connectivity, by flood fill."""
-    bits = torch.arange(4096)[:, None] >> torch.arange(math.prod(shape)) & 1
-    volumes = bits.reshape(4096, *(1,) * (3 - len(shape)), *shape)
-    for connectivity in range(1, len(shape) + 1):
-        expected = reference(volumes, connectivity, spatial_dims=3)
-        for level in at_each_level():
-            labels = connected_components(volumes, connectivity, spatial_dims=3)
-            assert torch.equal(labels, expected), level
+@pytest.mark.parametrize("shape", [(2, 2, 3), (1, 3, 4), (3, 1, 4), (1, 1, 12)])
+@pytest.mark.parametrize("connectivity", [1, 2, 3])
+def test_every_mask_of_twelve_voxels(shape: tuple[int, ...], connectivity: int) -> None:
+    """All 4096 masks of a small shape, by the powers of their neighbour matrices."""
+    masks_MV = (torch.arange(4096)[:, None] >> torch.arange(12) & 1).bool()
+    places = torch.ones(shape).nonzero()
+    apart = (places[:, None] - places[None]).abs()
+    is_near = (apart.amax(2) <= 1) & (apart.sum(2) <= connectivity)
+    reaches = (is_near & masks_MV[:, :, None] & masks_MV[:, None, :]).float()
+    for _ in range(4):  # Paths of up to 2^4 steps.
+        reaches = ((reaches @ reaches) > 0).float()
+    firsts_MV = reaches.argmax(2)
+    is_first_MV = masks_MV & (firsts_MV == torch.arange(12))
+    expected = is_first_MV.cumsum(1).gather(1, firsts_MV) * masks_MV
+    volumes = masks_MV.reshape(-1, *shape)
+    for level in at_each_level():
+        labels = connected_components(volumes, connectivity, spatial_dims=3)
+        assert torch.equal(labels.reshape(-1, 12).long(), expected), level
 
 
 # `out`.
@@ -223,8 +233,9 @@ def test_out_that_does_not_fit_is_refused(out: Tensor, message: str) -> None:
     mask = torch.ones((4, 5), dtype=torch.bool)
     with pytest.raises(ValueError, match=message):
         connected_components(mask, out=out)
-    with pytest.raises((RuntimeError, ValueError), match="connected_components: out must "):
-        torch.ops.breakeven.connected_components.out(mask, 2, 2, out=out)
+    if out.device == mask.device:
+        with pytest.raises(RuntimeError, match=r"connected_components: out must (be|have)"):
+            torch.ops.breakeven.connected_components.out(mask, 2, 2, out=out)
 
 
 def test_out_that_overlaps_the_mask_is_refused() -> None:
@@ -242,9 +253,6 @@ def test_out_that_overlaps_the_mask_is_refused() -> None:
     assert neighbour.data_ptr() == memory[16:].data_ptr()
 
 
-@pytest.mark.filterwarnings(  # Inductor, on its first import
-    "ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"
-)
 def test_out_in_a_compiled_graph() -> None:
     """The argument is filled, in either dtype, and what follows reads the new labels."""
 
@@ -297,10 +305,9 @@ def test_more_than_2_to_the_31_voxels() -> None:
     assert int(labels.count_nonzero()) == 1 + 10 + 4 + 1
 
 
-@pytest.mark.parametrize("size", [256])
-def test_memory_beyond_the_labels(size: int) -> None:
+def test_memory_beyond_the_labels() -> None:
     """At most half a byte a voxel, on noise at each connectivity; labels are given."""
-    mask = noise((size, size, size), 0.5, 1)
+    mask = noise((256, 256, 256), 0.5, 1)
     out = torch.zeros(mask.shape, dtype=torch.int32)
     connected_components(mask[:8], out=out[:8])
     for connectivity in (1, 2, 3):

@@ -48,6 +48,17 @@ void for_each_slab(const std::vector<Slab>& slabs, const Work& work) {
 
 }  // namespace
 
+void Labeller::check(const Grid& grid) {
+  const auto up = [](int64_t size, int64_t step) { return (size + step - 1) / step; };
+  const int64_t layers = up(grid.depth, grid.bundle_depth());
+  const int64_t runs_a_layer = up(grid.height, grid.bundle_height()) * grid.max_runs_a_bundle();
+  STD_TORCH_CHECK(
+      layers <= std::numeric_limits<uint32_t>::max() / runs_a_layer,
+      "connected_components: a volume must have fewer than 2^32 runs of voxels whatever the mask, got a volume of ",
+      grid.depth, " x ", grid.height, " x ", grid.width, "; label it in parts");
+  chosen_kernels();
+}
+
 Labeller::Labeller(const Grid& grid, int64_t max_slabs) : grid_(grid), kernels_(chosen_kernels()) {
   plan(max_slabs);
   allocate();
@@ -63,10 +74,6 @@ void Labeller::plan(int64_t max_slabs) {
   const int64_t slab_size = units_a_slab * step;
   const int64_t bundles_a_unit = is_image ? 1 : (grid_.height + grid_.bundle_height() - 1) / grid_.bundle_height();
   const int64_t runs_a_unit = bundles_a_unit * grid_.max_runs_a_bundle();
-  STD_TORCH_CHECK(
-      units <= std::numeric_limits<uint32_t>::max() / runs_a_unit,
-      "connected_components: a volume must have fewer than 2^32 runs of voxels whatever the mask, got a volume of ",
-      grid_.depth, " x ", grid_.height, " x ", grid_.width, "; label it in parts");
   runs_a_slab_ = static_cast<uint32_t>(units_a_slab * runs_a_unit);
   for (int64_t begin = 0; begin < size; begin += slab_size) {
     const int64_t extent = std::min(slab_size, size - begin);

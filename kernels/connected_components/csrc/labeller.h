@@ -14,10 +14,12 @@ namespace breakeven::labelling {
 
 class Labeller {
  public:
+  // Refuse what the constructor cannot serve: runs that may be too many for 32 bits, an instruction set that the
+  // machine has not. Errors within a parallel region lose their message.
+  static void check(const Grid& grid);
+
   // Cuts the volume into at most `max_slabs` slabs, which threads take side by side. Buffers are kept from one
   // volume to the next.
-  //
-  // Throws where the runs of such a volume may be too many for 32 bits.
   Labeller(const Grid& grid, int64_t max_slabs);
 
   // Find the runs of a mask and join them to components; returns how many of these there are. What is known

@@ -107,6 +107,7 @@ MaskView Volumes::view(int64_t volume) const {
 }
 
 void Volumes::for_each(int64_t max_slabs, const std::function<void(int64_t, Labeller&)>& work) const {
+  Labeller::check(grid_);
   const auto work_on = [&](int64_t begin, int64_t end) {
     Labeller labeller(grid_, max_slabs);
     for (int64_t volume = begin; volume < end; ++volume) {

@@ -15,7 +15,9 @@ namespace breakeven::labelling {
 
 // A mask of any dtype and layout as volumes of the same grid. Axes of one voxel are left out of it: along them
 // no voxel has a neighbour.
-class [[gnu::visibility("hidden")]] Volumes {  // as hidden as the tensor that it holds
+//
+// Hidden, as torch's stable Tensor is.
+class __attribute__((visibility("hidden"))) Volumes {
  public:
   Volumes(const torch::stable::Tensor& mask, const LabelShape& shape, int64_t connectivity, int64_t spatial_dims);
 
