@@ -33,7 +33,7 @@ def lesion_loss(
     """Compute a loss in which every lesion counts the same; `reference.py` defines it.
 
     One pass over the voxels, and one more for the gradient, however many lesions. The result does
-    not depend on the number of threads, bit by bit. CPU only so far.
+    not depend on the number of threads, bit by bit.
 
     Args:
         logits: (N, 1, H, W) or (N, 1, D, H, W), float32, float64, float16 or bfloat16.

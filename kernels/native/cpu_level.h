@@ -13,7 +13,9 @@ namespace breakeven {
 
 enum class CpuLevel { portable = 0, avx2 = 1, avx512 = 2 };
 
-// What `#pragma GCC target(...)` may name in code of each level.
+// What `#pragma GCC target(...)` names in code of each level. Written out there: the pragma of g++ 12 expands
+// no macro, and then compiles portable code without an error. Put it before the code and leave it in force to
+// the end of the file, where templates are compiled.
 #define BREAKEVEN_TARGET_AVX2 "avx2,bmi,bmi2,fma,lzcnt,popcnt"
 #define BREAKEVEN_TARGET_AVX512 \
   "avx2,bmi,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
@@ -48,7 +50,8 @@ inline CpuLevel cpu_level() {
       : wanted == "avx2"                    ? CpuLevel::avx2
                                             : CpuLevel::portable;
   STD_TORCH_CHECK(
-      level <= widest, "BREAKEVEN_CPU_LEVEL: this machine has no ", variable, "; unset it or name a lower one");
+      level <= widest,
+      "BREAKEVEN_CPU_LEVEL: this machine has no ", variable, "; unset it or name a lower one");
   return level;
 }
 

@@ -125,11 +125,11 @@ void sum_up(
 std::tuple<Tensor, Tensor> lesion_loss_cuda(
     Tensor logits,
     Tensor target,
-    std::string kind,
+    StringHandle kind,
     OptionalTensor regions,
     OptionalTensor ignore,
     OptionalTensor sample_weights) {
-  const LossShape shape = check_lesion_loss(logits, target, kind, regions, ignore);
+  const LossShape shape = check_lesion_loss(logits, target, take_string(kind), regions, ignore);
   check_lesion_loss_weights(sample_weights, shape);
   const CudaLauncher launch(logits);
   const HeldInputs held(shape, logits, target, regions, ignore);
@@ -152,11 +152,11 @@ Tensor lesion_loss_backward_cuda(
     Tensor grad,
     Tensor logits,
     Tensor target,
-    std::string kind,
+    StringHandle kind,
     OptionalTensor regions,
     OptionalTensor ignore,
     Tensor coefficients) {
-  const LossShape shape = check_lesion_loss(logits, target, kind, regions, ignore);
+  const LossShape shape = check_lesion_loss(logits, target, take_string(kind), regions, ignore);
   check_lesion_loss_backward(grad, coefficients, shape);
   const CudaLauncher launch(logits);
   const HeldInputs held(shape, logits, target, regions, ignore);
