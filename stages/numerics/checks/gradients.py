@@ -183,6 +183,27 @@ def _test_subset(target: Target, probe: Probe) -> Seen:
     return Seen()
 
 
+def _test_nan(target: Target, probe: Probe) -> Seen:
+    """What makes the loss NaN must not train on: the reference says where its gradient is NaN."""
+    every = tuple(range(len(takers(target, probe.inputs()))))
+    try:
+        expected = _expected(target, probe, 1.0, every)
+    except Exception:  # NaN that is refused has no gradient
+        return Seen()
+    if expected is None:
+        return Seen()
+    found = _gradients(target, target.call, probe.inputs(), 1.0, every)
+    for place, (got, truth) in enumerate(zip(found, expected, strict=True)):
+        if truth is None or not bool(truth.isnan().any()):
+            continue
+        if got is None or bool(got[truth.isnan()].isfinite().any()):
+            return Seen(
+                f"gradient of argument {place} is finite where the reference gives NaN: "
+                "a step would be taken on it"
+            )
+    return Seen()
+
+
 def _in_precisions(target: Target) -> Iterator[Probe]:
     for probe in target.promise.gradient:
         yield probe
@@ -223,6 +244,17 @@ GRADIENT = Check(
     "gradients are those of the float64 reference, for any incoming gradient, layout and dtype",
     _in_precisions,
     _test_against_reference,
+    no_gradient,
+)
+GRADIENT_OF_NAN = Check(
+    "gradient of NaN",
+    "the gradient of a NaN is NaN where that of the reference is",
+    lambda target: [
+        probe
+        for probe in sample(target.promise.special, 40, most=5_000)
+        if any(bool(tensor.isnan().any()) for tensor in probe.tensors)
+    ],
+    _test_nan,
     no_gradient,
 )
 GRADCHECK = Check(

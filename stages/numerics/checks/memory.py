@@ -50,9 +50,11 @@ def _test_mutation(target: Target, probe: Probe) -> Seen:
         leaves = [tensor for tensor in given if tensor.requires_grad]
         outputs = [tensor for tensor in tensors(result) if tensor.requires_grad]
         if leaves and outputs:
-            total = torch.stack([output.double().sum() for output in outputs]).sum()
-            torch.autograd.grad(total, leaves, allow_unused=True)
+            incoming = [torch.full_like(output, 0.5) for output in outputs]
+            torch.autograd.grad(outputs, leaves, incoming, allow_unused=True)
             fault = _changed(before, args, kwargs, "the backward pass")
+            if fault is None and any(bool((gradient != 0.5).any()) for gradient in incoming):
+                fault = "the incoming gradient was changed by the backward pass"
     return Seen(fault)
 
 
