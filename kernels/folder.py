@@ -11,6 +11,7 @@ from kernels.operator import Composition, Implementation, Library, OperatorCase,
 
 BUNDLED = Path(__file__).parent
 REQUIRED_FILES = ("spec.py", "reference.py", "standard.py", "cases.py", "op.py")
+HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".cuh", ".inc", ".inl"})
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,19 @@ class OperatorFolder:
         return tuple(sorted((self.path / "csrc").glob("*.cpp")))
 
     @property
+    def cuda_sources(self) -> tuple[Path, ...]:
+        """CUDA sources, sorted; empty for an operator that runs on a CPU alone."""
+        return tuple(sorted((self.path / "csrc").glob("*.cu")))
+
+    @property
     def headers(self) -> tuple[Path, ...]:
-        """C++ headers, sorted."""
-        return tuple(sorted((self.path / "csrc").glob("*.h")))
+        """C++ and CUDA headers, sorted."""
+        return find_headers(self.path / "csrc")
+
+
+def find_headers(directory: Path) -> tuple[Path, ...]:
+    """C++ and CUDA headers of a folder and those within it, sorted."""
+    return tuple(sorted(p for p in directory.rglob("*") if p.suffix in HEADER_SUFFIXES))
 
 
 def open_operator(name_or_path: str | Path) -> OperatorFolder:

@@ -1,10 +1,12 @@
 """What the files of an operator's folder declare: plain data and callables, no framework.
 
 Every implementation of one operator - reference, compositions, library adapters, the kernel - takes
-the same arguments and returns the same kind of result, so that any can stand in for any other.
+the same leading arguments and returns the same kind of result, so that any can stand in for any
+other. Options are keyword-only; a composition or a library takes those that it can serve.
 """
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,3 +80,13 @@ class OperatorCase:
     name: str
     make: Callable[[], tuple[tuple[Any, ...], dict[str, Any]]]
     """Fresh positional and keyword arguments; seeded, so that every call gives the same values."""
+
+
+def takes_options(call: Implementation, names: Iterable[str]) -> bool:
+    """Whether an implementation has all of these parameters; true where it does not tell."""
+    try:
+        parameters = inspect.signature(call).parameters
+    except (TypeError, ValueError):  # such as a function of C
+        return True
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    return takes_any or set(names) <= set(parameters)

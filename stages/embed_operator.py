@@ -59,6 +59,7 @@ def embed_operator(settings: Settings) -> EmbedResult:
         realised_gain=trial.gain,
         forecast_gain=forecast,
         forecast_error=_error_of(forecast, trial.gain),
+        report_difference=trial.difference,
         findings=(*trial.findings, *refusals),
         implementation=standard if refusals else custom,
     )

@@ -26,6 +26,7 @@ def validate_numerics(
     battery_limit_s: float = BATTERY_LIMIT_S,
 ) -> NumericsResult:
     """Run the battery, in processes of its own; accepted only if every check passed."""
+    from stages.numerics.growth import envelope_share, error_slope
     from stages.numerics.supervise import examine_folder
 
     operator = open_chosen(settings.algorithm.operator)
@@ -42,6 +43,7 @@ def validate_numerics(
     ):
         print(f"{check.name}: {'passed' if check.passed else 'FAILED'}, {check.detail}", flush=True)
         checks.append(check)
+    growth = tuple(at for check in checks for at in check.growth)
     faults = [check for check in checks if not check.passed]
     if faults:
         verdict, following, reason = NumericsVerdict.rejected, Stage.probe_budget, _say_no(faults)
@@ -55,6 +57,8 @@ def validate_numerics(
         reason=reason,
         verdict=verdict,
         checks=tuple(checks),
+        error_slope=error_slope(growth),
+        envelope_share=envelope_share(growth),
         implementation=standard,
     )
 

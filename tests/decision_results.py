@@ -11,6 +11,7 @@ from stages.contract import (
     EmbedResult,
     EmbedVerdict,
     EnvironmentResult,
+    ErrorAtSize,
     Implementation,
     IngestResult,
     ModelResult,
@@ -217,6 +218,11 @@ def numerics(verdict: NumericsVerdict = NumericsVerdict.accepted) -> NumericsRes
                 num_cases=40,
                 largest_error=known(1e-7 if is_right else 3.0),
                 detail="all cases" if is_right else "smallest failing case one_voxel",
+                counter_example=None if is_right else "import torch\nx(torch.full((1, 1), 1))",
+                growth=(
+                    ErrorAtSize(num_elements=64, error=1e-8, envelope=3e-8),
+                    ErrorAtSize(num_elements=4096, error=2e-8, envelope=5e-8),
+                ),
             ),
             NumericsCheck(
                 name="determinism",

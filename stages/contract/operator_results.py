@@ -5,6 +5,7 @@ from typing import Literal
 from stages.contract.figures import Figure, unknown
 from stages.contract.frozen import Frozen
 from stages.contract.results import (
+    BuildStatus,
     BuildVerdict,
     EmbedVerdict,
     Implementation,
@@ -118,6 +119,22 @@ class PilotResult(Result):
     implementation: Implementation
 
 
+class DeviceBuild(Frozen):
+    """D: the operator's code for one kind of device."""
+
+    device: Literal["cpu", "cuda"]
+    status: BuildStatus
+    detail: str
+    """What it was compiled for and how long that took; the errors; or why it was not tried."""
+    is_in_library: bool = False
+    """A torch without CUDA leaves CUDA code compiled and not linked."""
+    compiler: str | None = None
+    num_warnings: int | None = None
+    """None where it was not compiled to the end."""
+    errors: tuple[str, ...] = ()
+    """What the compiler said, with file and line."""
+
+
 class BuildResult(Result):
     """D: the compiled library."""
 
@@ -128,10 +145,23 @@ class BuildResult(Result):
     library_hash: str | None
     build_s: Figure
     compiler: str | None
+    devices: tuple[DeviceBuild, ...] = ()
+    """CPU, then CUDA; none for an operator in Python."""
     undefined_symbols: tuple[str, ...]
     """Undefined at:: or c10:: symbols: each ties the binary to one torch version."""
     error: str | None
+    """Why there is no library for the job's device: the errors, and where the log lies."""
     implementation: Implementation
+
+
+class ErrorAtSize(Frozen):
+    """The operator's error on one call, beside that of the standard form."""
+
+    num_elements: int
+    error: float
+    """Largest |result - truth| / max(1, |truth|)."""
+    envelope: float
+    """The same of the standard form, the largest over several orders of its sums."""
 
 
 class NumericsCheck(Frozen):
@@ -146,6 +176,8 @@ class NumericsCheck(Frozen):
     counter_example: str | None = None
     """Python that shows the fault when it is pasted into a prompt."""
     seconds: float = 0.0
+    growth: tuple[ErrorAtSize, ...] = ()
+    """By size, where the check compares with the standard form's error."""
 
 
 class NumericsResult(Result):
@@ -153,6 +185,10 @@ class NumericsResult(Result):
 
     verdict: NumericsVerdict
     checks: tuple[NumericsCheck, ...]
+    error_slope: Figure = unknown("not asked")
+    """Exponent with which the error grows with the number of elements."""
+    envelope_share: Figure = unknown("not asked")
+    """Largest error as a share of the standard form's own; at most 2 is accepted."""
     implementation: Implementation
 
 
@@ -169,5 +205,8 @@ class EmbedResult(Result):
     forecast_gain: Figure
     forecast_error: Figure
     """(forecast - realised) / realised."""
+    report_difference: Figure = unknown("not compared")
+    """Largest |with - without| / max(1, |without|) over all that the job returns on the real case:
+    what the operator's rounding does to the product."""
     findings: tuple[str, ...]
     implementation: Implementation

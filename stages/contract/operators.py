@@ -68,10 +68,9 @@ def load_built(operator: OperatorFolder) -> None:
     """Load the library that `build_operator` made, once a process."""
     library = built_library(operator)
     if library is not None:
-        from kernels.load import load_library
+        from kernels.load import load_operator
 
-        namespace, name = operator.spec.schemas[0].split("(")[0].split("::")
-        load_library(library, namespace, name)
+        load_operator(operator.spec, library)
 
 
 def _named(options: tuple[SomeOption, ...], name: str) -> SomeOption:

@@ -84,6 +84,14 @@ class BuildVerdict(StrEnum):
     failed = "failed"
 
 
+class BuildStatus(StrEnum):
+    """What came of compiling for one kind of device."""
+
+    built = "built"
+    failed = "failed"
+    not_tried = "not_tried"
+
+
 class NumericsVerdict(StrEnum):
     """D: is it right?"""
 

@@ -11,6 +11,7 @@ from stages.contract import (
     Rung,
     Settings,
     implementation_of,
+    known,
     operators_for,
     unknown,
 )
@@ -20,7 +21,8 @@ from stages.measuring.capture import Call
 from stages.measuring.ratios import ratio, ratio_of_total, total
 from stages.measuring.timing import Timing
 from stages.measuring.until_precise import is_within, time_until_precise
-from stages.numerics.exporting import export_call
+from stages.numerics.comparison import compare
+from stages.numerics.exporting import WHOLE_GRAPH, export_call
 
 SIDE_LIMIT_S = 15.0
 """Time for the repeats of one side in one block; a slow one gets fewer."""
@@ -39,6 +41,8 @@ class Trial:
     embedded_ms: Figure
     operator_ms: Figure
     gain: Figure
+    difference: Figure
+    """Largest |with - without| / max(1, |without|) over all that the job returns."""
     findings: tuple[str, ...]
 
     @classmethod
@@ -47,7 +51,7 @@ class Trial:
         text = " ".join(str(error).split())[:300]
         reason = f"the job fails with the operator inside: {type(error).__name__}: {text}"
         nothing = unknown(reason)
-        return cls(False, False, nothing, nothing, nothing, nothing, (reason,))
+        return cls(False, False, nothing, nothing, nothing, nothing, nothing, (reason,))
 
 
 def try_inside(
@@ -82,11 +86,20 @@ def try_inside(
         embedded_ms=timings["embedded"].as_figure(),
         operator_ms=timings["operator"].as_figure(),
         gain=gain,
+        difference=_difference(runs["embedded"], scene.prepare(operators_for(operator, standard))),
         findings=(
             f"in one compiled graph: {broken or 'yes'}",
             f"whole graph exported: {unexportable or 'yes'}",
         ),
     )
+
+
+def _difference(embedded: Run, standard: Run) -> Figure:
+    """What the operator's rounding does to the product: the real case, with and without."""
+    found = compare(embedded(), standard(), WHOLE_GRAPH)
+    if found.largest == float("inf"):
+        return unknown(f"the two differ in more than rounding: {found.detail}")
+    return known(found.largest)
 
 
 def _imprecise(timings: Mapping[str, Timing]) -> list[str]:

@@ -31,7 +31,10 @@ MOST_DEATHS = 3
 def try_all(
     check: Check, target: Target, probes: Sequence[Probe], time_limit_s: float
 ) -> Iterator[Trial]:
-    """One trial a probe, in order, until all are done, the time is up or too many died."""
+    """One trial a probe, in order, until all are done, the time is up or too many died.
+
+    A trial that has begun may take as long as the check allows any.
+    """
     began, start, deaths = time.monotonic(), 0, 0
     while start < len(probes) and deaths < MOST_DEATHS:
         left_s = time_limit_s - (time.monotonic() - began)
@@ -46,11 +49,9 @@ def try_all(
             start, deaths = start_next, deaths + 1
 
 
-def try_one(check: Check, target: Target, probe: Probe, time_limit_s: float) -> Trial:
-    """A single trial; one that takes longer than the limit has failed."""
-    for trial in try_all(check, target, [probe], time_limit_s):
-        return trial
-    return Trial(probe, Seen(), is_death=False)
+def try_one(check: Check, target: Target, probe: Probe) -> Trial:
+    """A single trial."""
+    return next(try_all(check, target, [probe], check.trial_limit_s))
 
 
 class _Worker:
@@ -80,12 +81,12 @@ class _Worker:
         """Index and outcome of each trial; `has_died` is set before a fatal one is given."""
         until, current = time.monotonic() + time_limit_s, 0
         while current < len(self.probes):
-            limit_s = min(self.check.trial_limit_s, max(until - time.monotonic(), 0.0))
-            if not self.receiver.poll(limit_s):
-                if limit_s < self.check.trial_limit_s and current > 0:
-                    return  # the check's time is up, which is no finding against this trial
+            if current > 0 and time.monotonic() > until:
+                return
+            if not self.receiver.poll(self.check.trial_limit_s):
                 self.has_died = True
-                yield current, Seen(f"took longer than {limit_s:g} s and was ended")
+                limit = f"took longer than {self.check.trial_limit_s:g} s and was ended"
+                yield current, Seen(limit)
                 return
             try:
                 seen: Seen = self.receiver.recv()

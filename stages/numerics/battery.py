@@ -11,19 +11,25 @@ from stages.numerics.shrink import shrink
 from stages.numerics.trial import Answer, Check, Target, Trial
 
 SHRINK_LIMIT_S = 8.0
+SHRINK_TRIAL_LIMIT_S = 5.0
+LATER_SHRINK_LIMIT_S = 2.0
+"""Once one fault has its smallest call: the others are most likely the same."""
 
 
 def examine(
     target: Target, checks: Sequence[Check], check_limit_s: float = 60.0
 ) -> Iterator[Answer]:
     """The answers, check by check."""
+    shrink_limit_s = SHRINK_LIMIT_S
     for check in checks:
         began = time.monotonic()
-        answer = _ask(check, target, check_limit_s)
+        answer = _ask(check, target, check_limit_s, shrink_limit_s)
+        if not answer.has_passed:
+            shrink_limit_s = LATER_SHRINK_LIMIT_S
         yield replace(answer, seconds=time.monotonic() - began)
 
 
-def _ask(check: Check, target: Target, limit_s: float) -> Answer:
+def _ask(check: Check, target: Target, limit_s: float, shrink_limit_s: float) -> Answer:
     reason = check.unasked(target)
     if reason is not None:
         return Answer(check.name, f"not asked: {reason}", 0)
@@ -38,12 +44,13 @@ def _ask(check: Check, target: Target, limit_s: float) -> Answer:
         check.question,
         len(trials),
         largest_error=max(errors) if errors else None,
+        growth=tuple(_growth(trials)),
         notes=() if len(trials) == len(probes) else (f"{len(trials)} of {len(probes)} calls made",),
     )
     failing = [trial for trial in trials if trial.seen.fault is not None]
     if not failing:
         return answer
-    smallest = _smallest(check, target, failing[0])
+    smallest = _smallest(check, target, failing[0], shrink_limit_s)
     return replace(
         answer,
         fault=f"{smallest.seen.fault} [{describe(smallest)}]; {explain(trials)}",
@@ -51,23 +58,29 @@ def _ask(check: Check, target: Target, limit_s: float) -> Answer:
     )
 
 
-def _smallest(check: Check, target: Target, trial: Trial) -> Trial:
+def _smallest(check: Check, target: Target, trial: Trial, shrink_limit_s: float) -> Trial:
     """Shrunk, and seen once more, so that the words are those of the smallest call."""
     if not check.can_shrink:
         return trial
-    limit_s = min(check.trial_limit_s, 5.0)
+    hurried = replace(check, trial_limit_s=min(check.trial_limit_s, SHRINK_TRIAL_LIMIT_S))
     kept = trial
 
     def is_failing(probe: object) -> bool:
         nonlocal kept
-        found = try_one(check, target, probe, limit_s)  # type: ignore[arg-type]
+        found = try_one(hurried, target, probe)  # type: ignore[arg-type]
         if found.seen.fault is None or _kind(found) != _kind(trial):
             return False
         kept = found
         return True
 
-    shrink(trial.probe, is_failing, SHRINK_LIMIT_S)
+    shrink(trial.probe, is_failing, shrink_limit_s)
     return kept
+
+
+def _growth(trials: Sequence[Trial]) -> Iterator[tuple[int, float, float]]:
+    for trial in trials:
+        if trial.seen.error is not None and trial.seen.envelope is not None:
+            yield trial.probe.num_elements, trial.seen.error, trial.seen.envelope
 
 
 def _kind(trial: Trial) -> str:

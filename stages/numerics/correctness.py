@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from kernels.folder import OperatorFolder
+from kernels.operator import takes_options
 from stages.contract import Figure, known, unknown
 from stages.numerics.comparison import (
     Inputs,
@@ -60,11 +61,12 @@ def check_correctness(
 ) -> Correctness:
     """Compare an implementation with the truths, smallest case first, until one fails.
 
-    An implementation that raises is wrong on that case: what it raised is the detail. When the
-    time is up after at least half of the cases, those are enough here; the detail says how many
-    they were.
+    A case with an option that the implementation does not take is left out. An implementation
+    that raises is wrong on that case: what it raised is the detail. When the time is up after at
+    least half of the cases, those are enough here; the detail says how many they were.
     """
     largest, started = 0.0, time.monotonic()
+    truths = [truth for truth in truths if takes_options(implementation, truth.inputs[1])]
     for number, truth in enumerate(truths):
         if time.monotonic() - started > time_limit_s:
             detail = f"right on the {number} smallest of {len(truths)} cases, then the time was up"
@@ -86,7 +88,7 @@ def check_correctness(
             return Correctness(False, _error_figure(difference.largest, number + 1), detail)
         largest = max(largest, difference.largest)
     if not truths:
-        return Correctness(None, unknown("the operator names no cases"), "no cases")
+        return Correctness(None, unknown("the operator names no cases for it"), "no cases")
     detail = f"right on all {len(truths)} cases"
     return Correctness(True, known(largest, num_samples=len(truths)), detail)
 
@@ -117,7 +119,8 @@ def is_differentiable(implementation: Implementation, truths: Sequence[Truth], d
     """Whether a finite gradient reaches the first argument, on the smallest case that has
     voxels."""
     for truth in truths:
-        if first_tensor(truth.inputs).numel() < 2:
+        is_served = takes_options(implementation, truth.inputs[1])
+        if not is_served or first_tensor(truth.inputs).numel() < 2:
             continue
         args, kwargs = map_tensors(lambda tensor: tensor.to(device), truth.inputs)
         first = args[0].detach().clone().requires_grad_()

@@ -64,12 +64,10 @@ def with_recipes(promise: Promise, source: str) -> Promise:
     `source` is Python, lines of which the last binds `promise`.
     """
     told: dict[str, tuple[Probe, ...]] = {}
-    for field_name in ("probes", "empty", "special", "stress", "gradient"):
-        probes: Sequence[Probe] = getattr(promise, field_name)
-        told[field_name] = tuple(
-            replace(
-                probe, recipe=f"{source}\nargs, kwargs = promise.{field_name}[{index}].inputs()"
-            )
+    for name in ("probes", "empty", "special", "stress", "gradient"):
+        probes: Sequence[Probe] = getattr(promise, name)
+        told[name] = tuple(
+            replace(probe, recipe=f"{source}\nargs, kwargs = promise.{name}[{index}].inputs()")
             for index, probe in enumerate(probes)
         )
     return replace(promise, **told)  # type: ignore[arg-type]

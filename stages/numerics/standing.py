@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from kernels.folder import OperatorFolder
+from kernels.operator import takes_options
 from stages.contract import Figure
 from stages.numerics.comparison import compare, first_tensor, map_tensors, tolerance_for
 from stages.numerics.correctness import Truth, check_correctness, is_differentiable
@@ -38,6 +39,7 @@ def find_standing(
 ) -> Standing:
     """Examine an implementation on the operator's cases; `like` is the real job's first
     argument."""
+    truths = [truth for truth in truths if takes_options(implementation, truth.inputs[1])]
     found = check_correctness(implementation, operator, truths, device, CORRECTNESS_LIMIT_S)
     gradient = (
         is_differentiable(implementation, truths, device)
@@ -65,7 +67,8 @@ def check_tracing(
     Code may take another path when it is compiled: that path is held against the reference here,
     without code generation, on the cases most like the real job.
     """
-    chosen = _most_alike(truths, like)[-NUM_TRACED_CASES:]
+    served = [truth for truth in truths if takes_options(implementation, truth.inputs[1])]
+    chosen = _most_alike(served, like)[-NUM_TRACED_CASES:]
     for truth in chosen:
         torch._dynamo.reset()
         traced = torch.compile(implementation, fullgraph=True, dynamic=False, backend="eager")

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, Literal, TextIO
 
 import stages
-from stages.contract import Figure, NumericsCheck, known, unknown
+from stages.contract import ErrorAtSize, Figure, NumericsCheck, known, unknown
 from stages.numerics.checks import CHECKS
 
 Extent = Literal["quick", "full"]
+OPENING = "opening"
+"""Name of the only answer where the folder cannot be opened at all."""
 POLL_S = 0.1
 
 
@@ -50,9 +52,9 @@ def examine_folder(
             _end_group(process)
         limit = f"all checks together took longer than {battery_limit_s:g} s"
         ending = _describe_exit(process.returncode) if is_over else limit
-    for check in CHECKS:
-        if check.name not in reached and (extent == "full" or not check.is_slow):
-            yield _unreached(check.name, ending)
+    for wanted in CHECKS if OPENING not in reached else ():
+        if wanted.name not in reached and (extent == "full" or not wanted.is_slow):
+            yield _unreached(wanted.name, ending)
 
 
 def _follow(answers: TextIO, process: subprocess.Popen[bytes], limit_s: float) -> Iterator[str]:
@@ -77,6 +79,10 @@ def _as_check(answer: dict[str, Any]) -> NumericsCheck:
         detail=(answer["fault"] or answer["question"]) + notes,
         counter_example=answer["counter_example"],
         seconds=answer["seconds"],
+        growth=tuple(
+            ErrorAtSize(num_elements=size, error=error, envelope=envelope)
+            for size, error, envelope in answer["growth"]
+        ),
     )
 
 

@@ -44,6 +44,8 @@ class Seen:
     """What is wrong; None if nothing is."""
     error: float | None = None
     """Largest difference from the truth, where values were compared."""
+    envelope: float | None = None
+    """The standard form's own error on the same call, where that is the measure."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Answer:
     largest_error: float | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
+    growth: tuple[tuple[int, float, float], ...] = ()
+    """Number of elements, error, and error of the standard form, smallest first."""
 
     @property
     def has_passed(self) -> bool:

@@ -98,6 +98,8 @@ def _maintenance(evidence: Evidence) -> TableRow:
             if num_symbols
             else "no undefined at:: or c10:: symbol, the binary loads in later torch releases"
         )
+        for device in build.devices:
+            risk += f"; {device.device} {device.status.replace('_', ' ')}"
     return TableRow(
         dimension="维护难度 Maintenance",
         standard=f"Low, community support 社区支持. Here: torch {torch}.",

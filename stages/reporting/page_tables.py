@@ -4,6 +4,7 @@ from stages.contract import DecisionResult
 from stages.reporting.answer_tables import answer_table, guide_table
 from stages.reporting.evidence import Evidence, Terms
 from stages.reporting.guide_table import example
+from stages.reporting.numerics_table import numerics_table
 from stages.reporting.option_table import option_table
 from stages.reporting.outcome_tables import cost_table, forecast_table, scaling_table, target_table
 from stages.reporting.setting_tables import finding_table, setting_table, stage_table
@@ -39,6 +40,7 @@ def all_tables(decision: DecisionResult, evidence: Evidence, terms: Terms) -> tu
         cost_table(evidence),
         answer_table("Questions", decision.questions),
         answer_table("Pitfalls 常见踩坑点", decision.pitfalls),
+        numerics_table(evidence),
         forecast_table(decision),
         scaling_table(evidence),
         stage_table(decision),

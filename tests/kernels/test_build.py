@@ -1,4 +1,4 @@
-"""Building and loading an operator's library."""
+"""Building an operator's library: what counts as content, what is kept, what a failure says."""
 
 import shutil
 import subprocess
@@ -6,37 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
+from build_folders import PLAIN_SOURCE, SOURCE, WatchedCompiler, make_folder
 
 from kernels.build import BuildFailed, Built, build, undefined_torch_symbols
 from kernels.folder import OperatorFolder, open_operator
-from kernels.load import LibraryConflictError, load_library
-
-SOURCE = """
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
-
-torch::stable::Tensor same(const torch::stable::Tensor& x) {
-  return x;
-}
-
-STABLE_TORCH_LIBRARY_FRAGMENT(breakeven_test_build, m) {
-  m.def("same(Tensor x) -> Tensor");
-}
-"""
-
-
-def make_folder(path: Path, source: str = SOURCE) -> OperatorFolder:
-    """An operator's folder with one source file; the build looks at nothing else."""
-    (path / "csrc").mkdir(parents=True)
-    (path / "csrc" / "same.cpp").write_text(source)
-    return OperatorFolder(path, "unused")
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[OperatorFolder, Path, Built]:
     """A folder, its build directory with the litter of killed builds, and the first build."""
-    folder = make_folder(tmp_path_factory.mktemp("operators") / "same")
+    folder = make_folder(tmp_path_factory.mktemp("operators") / "same", same=SOURCE)
     directory = tmp_path_factory.mktemp("built")
     for litter in ("lock", ".same-0123456789abcdef.so.0123", "same.so"):
         (directory / litter).write_bytes(b"half a library")
@@ -51,6 +30,7 @@ def test_first_build_compiles_beside_the_litter_of_killed_builds(
     assert not first.was_cached
     assert first.library == directory / f"same-{first.key[:16]}.so"
     assert first.library.stat().st_size > len(b"half a library")
+    assert 0 < first.compile_s <= first.seconds
 
 
 def test_same_content_is_not_compiled_twice(built: tuple[OperatorFolder, Path, Built]) -> None:
@@ -59,17 +39,83 @@ def test_same_content_is_not_compiled_twice(built: tuple[OperatorFolder, Path, B
     second = build(folder, directory)
     assert second.was_cached
     assert (second.library, second.key) == (first.library, first.key)
+    assert second.compile_s == first.compile_s
 
 
-def test_header_change_changes_the_key(
-    built: tuple[OperatorFolder, Path, Built], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("header", ["same.h", "same.hpp", "device.cuh", "parts/same.inc"])
+def test_header_change_changes_the_key(tmp_path: Path, header: str) -> None:
     """Headers count as content too; a folder's place does not."""
-    _, directory, first = built
-    moved = make_folder(tmp_path / "same")
+    directory = tmp_path / "built"
+    first = build(make_folder(tmp_path / "one" / "same"), directory)
+    moved = make_folder(tmp_path / "other" / "same")
     assert build(moved, directory).key == first.key
-    (moved.path / "csrc" / "same.h").write_text("// a header\n")
-    assert build(moved, tmp_path / "built").key != first.key
+    path = moved.path / "csrc" / header
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("// a header\n")
+    assert build(moved, directory).key != first.key
+
+
+def test_flags_are_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags of one's own make another library."""
+    folder, directory = make_folder(tmp_path / "same"), tmp_path / "built"
+    first = build(folder, directory)
+    monkeypatch.setenv("BREAKEVEN_CXXFLAGS", "-march=native -DX='a b'")
+    second = build(folder, directory)
+    assert not second.was_cached
+    assert second.key != first.key
+
+
+def test_damaged_library_is_built_again(tmp_path: Path) -> None:
+    """Cut short, edited, without its record or with another's: it is not whole, and not used."""
+    folder, directory = make_folder(tmp_path / "same"), tmp_path / "built"
+    library = build(folder, directory).library
+    whole, record = library.read_bytes(), library.with_name(f"{library.name}.json")
+    recorded = record.read_text()
+
+    def damage_record(text: str) -> None:
+        record.write_text(text)
+
+    for damage in (
+        lambda: library.write_bytes(whole[: len(whole) // 2]),
+        lambda: library.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1])),
+        lambda: record.unlink(),
+        lambda: damage_record("{"),
+        lambda: damage_record(recorded.replace('"key": "', '"key": "0')),
+    ):
+        damage()
+        assert not build(folder, directory).was_cached
+        assert library.read_bytes() == whole
+        assert build(folder, directory).was_cached
+
+
+def test_source_that_changes_while_it_is_compiled_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library of the new text under the old text's key would be stale for ever."""
+    folder, directory = make_folder(tmp_path / "same"), tmp_path / "built"
+    source = folder.sources[0]
+    compiler = WatchedCompiler(tmp_path / "watched", f"echo 'int more;' >> {source}")
+    monkeypatch.setenv("CXX", str(compiler.path))
+    with pytest.raises(BuildFailed, match="same: a source changed while it was compiled"):
+        build(folder, directory)
+    assert not list(directory.glob("*.so"))
+
+
+def test_header_that_is_no_content_is_refused(tmp_path: Path) -> None:
+    """A change in a file from elsewhere would leave a stale library: it may not be included."""
+    folder = make_folder(tmp_path / "same", same='#include "../../far.h"\n' + PLAIN_SOURCE)
+    (tmp_path / "far.h").write_text("#pragma once\n")
+    with pytest.raises(BuildFailed, match=r"same: same includes \S*/far\.h, a change of which"):
+        build(folder, tmp_path / "built")
+
+
+def test_warnings_are_counted_also_from_the_cache(tmp_path: Path) -> None:
+    """The number of warnings belongs to the library, whoever compiled it."""
+    unused = "void f() { int nothing; double neither; }\n"
+    folder = make_folder(tmp_path / "same", same=unused)
+    assert build(folder, tmp_path / "built").num_warnings == 2
+    second = build(folder, tmp_path / "built")
+    assert (second.was_cached, second.num_warnings) == (True, 2)
 
 
 def test_stable_library_needs_no_aten_symbol(built: tuple[OperatorFolder, Path, Built]) -> None:
@@ -96,12 +142,61 @@ def test_audit_refuses_what_is_no_library(tmp_path: Path) -> None:
         undefined_torch_symbols(text)
 
 
-def test_failure_quotes_file_and_line(tmp_path: Path) -> None:
-    """The message leads to the faulty line, and no half-made file is left behind."""
-    folder = make_folder(tmp_path / "broken", "int f() {\n  return nothing;\n}\n")
-    with pytest.raises(BuildFailed, match=r"broken: 1 compiler error.*\n.*same\.cpp:2:10: error"):
+def test_failure_quotes_file_and_line_of_every_source(tmp_path: Path) -> None:
+    """The message leads to the faulty lines; the log has the commands; nothing else is left."""
+    folder = make_folder(
+        tmp_path / "broken",
+        one="int f() {\n  return nothing;\n}\n",
+        other="int g() { return 1; }\n\nint h( { }\n",
+        right=PLAIN_SOURCE,
+    )
+    with pytest.raises(BuildFailed, match=r"broken: 2 errors: .*one\.cpp:2:10: error") as raised:
         build(folder, tmp_path / "built")
-    assert list((tmp_path / "built").iterdir()) == []
+    assert [error.split("csrc/")[1][:12] for error in raised.value.errors] == [
+        "one.cpp:2:10",
+        "other.cpp:3:",
+    ]
+    log = raised.value.log
+    assert log is not None
+    assert f"log: {log}" in str(raised.value)
+    assert f"-c {folder.path}/csrc/other.cpp" in log.read_text()
+    assert list((tmp_path / "built").iterdir()) == [log]
+
+
+def test_success_removes_the_log_of_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log is of the last attempt: it goes when the same content builds."""
+    folder, directory = make_folder(tmp_path / "same"), tmp_path / "built"
+    broken = WatchedCompiler(tmp_path / "watched", "echo out of memory; exit 3")
+    monkeypatch.setenv("CXX", str(broken.path))
+    with pytest.raises(BuildFailed, match=r"same: watched ended with status 3:\nout of memory"):
+        build(folder, directory)
+    assert list(directory.glob("*.log"))
+    monkeypatch.delenv("CXX")
+    build(folder, directory)
+    assert not list(directory.glob("*.log"))
+
+
+def test_many_errors_are_counted_and_cut(tmp_path: Path) -> None:
+    """Ten are quoted, and how many more there are is said."""
+    lines = "".join(f"int f{i}() {{ return no{i}; }}\n" for i in range(13))
+    with pytest.raises(BuildFailed, match=r"same: 13 errors: [\s\S]*no9[\s\S]*\nand 3 more\nlog"):
+        build(make_folder(tmp_path / "same", same=lines), tmp_path / "built")
+
+
+def test_missing_symbol_is_named_when_linking(tmp_path: Path) -> None:
+    """What nobody defines fails the build, not the first load on another machine."""
+    source = "int nowhere(int);\nint f() { return nowhere(1); }\n"
+    with pytest.raises(BuildFailed, match=r"same: 1 error: .*undefined reference to .nowhere"):
+        build(make_folder(tmp_path / "same", same=source), tmp_path / "built")
+
+
+def test_symbol_defined_twice_is_named_when_linking(tmp_path: Path) -> None:
+    """Two sources of one operator may not define one function."""
+    folder = make_folder(tmp_path / "same", one=PLAIN_SOURCE, other=PLAIN_SOURCE)
+    with pytest.raises(BuildFailed, match=r"same: 1 error: .*multiple definition of .twice"):
+        build(folder, tmp_path / "built")
 
 
 def test_folder_without_sources_is_refused(tmp_path: Path) -> None:
@@ -121,48 +216,26 @@ def test_missing_compiler_says_what_to_install(
 
 
 def test_time_limit_stops_the_build(tmp_path: Path) -> None:
-    """A build past its limit is stopped and leaves nothing."""
-    folder = make_folder(tmp_path / "slow")
+    """A build past its limit is stopped and leaves nothing but its log."""
+    folder = make_folder(tmp_path / "slow", slow=SOURCE)
     with pytest.raises(BuildFailed, match=r"slow: the build took longer than 0\.01 s"):
         build(folder, tmp_path / "built", time_limit_s=0.01)
-    assert list((tmp_path / "built").iterdir()) == []
+    assert [left.suffix for left in (tmp_path / "built").iterdir()] == [".log"]
 
 
 def test_unwritable_cache_falls_back_to_temporary_files(
-    built: tuple[OperatorFolder, Path, Built], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cache folder that cannot be made does not stop the build; a chosen one does."""
-    blocked = tmp_path / "file"
+    folder, blocked = make_folder(tmp_path / "same"), tmp_path / "file"
     blocked.write_text("")
     monkeypatch.delenv("BREAKEVEN_BUILD_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert tmp_path.resolve() in build(built[0]).library.parents
+    assert tmp_path.resolve() in build(folder).library.parents
     monkeypatch.setenv("BREAKEVEN_BUILD_DIR", str(blocked / "chosen"))
     with pytest.raises(BuildFailed, match="cannot be created"):
-        build(built[0])
-
-
-def test_second_load_is_harmless_and_another_library_is_refused(
-    built: tuple[OperatorFolder, Path, Built], tmp_path: Path
-) -> None:
-    """The same library may be asked for again; one of other content would abort the process."""
-    folder, _, first = built
-    load_library(first.library, "breakeven_test_build", "same")
-    load_library(first.library, "breakeven_test_build", "same")
-    assert hasattr(torch.ops.breakeven_test_build, "same")
-    other = make_folder(tmp_path / "same", SOURCE + "// changed\nint changed() { return 1; }\n")
-    with pytest.raises(LibraryConflictError, match="registered already, by a library of other"):
-        load_library(build(other, tmp_path / "built").library, "breakeven_test_build", "same")
-    assert folder.sources
-
-
-def test_library_that_registers_something_else_is_refused(
-    built: tuple[OperatorFolder, Path, Built],
-) -> None:
-    """Loading the wrong library does not pass for success."""
-    with pytest.raises(RuntimeError, match="did not register breakeven_test_build::other"):
-        load_library(built[2].library, "breakeven_test_build", "other")
+        build(folder)
 
 
 def test_spec_can_be_read_without_building(tmp_path: Path) -> None:

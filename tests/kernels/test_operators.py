@@ -11,9 +11,10 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernels.build import build, undefined_torch_symbols
 from kernels.folder import BUNDLED, OperatorFolder, open_operator
 from kernels.form import exporting_for_a_compiler
-from kernels.operator import Implementation, OperatorCase
+from kernels.operator import Implementation, OperatorCase, takes_options
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -49,6 +50,9 @@ every_library = _over(
 )
 every_dtype = _over(((op, dtype) for op in OPERATORS for dtype in op.spec.dtypes), "operator,dtype")
 every_operator = _over(((op,) for op in OPERATORS), "operator")
+every_of_the_libraries = _over(
+    ((op, library) for op in OPERATORS for library in op.libraries), "operator,library"
+)
 every_compiled = _over(
     ((op, way) for op in OPERATORS for way in op.compositions), "operator,composition"
 )
@@ -105,6 +109,14 @@ def _small_cases(operator: OperatorFolder, limit: int) -> list[OperatorCase]:
     return [case for case in operator.cases if 0 < case.make()[0][0].numel() <= limit]
 
 
+def _served_cases(operator: OperatorFolder, call: Implementation) -> list[OperatorCase]:
+    """The small cases whose options the implementation takes; there must be some."""
+    small = _small_cases(operator, MAX_OPCHECK_NUMEL)
+    served = [case for case in small if takes_options(call, case.make()[1])]
+    assert served, f"{operator.path}: no small case has only options that {call} takes"
+    return served
+
+
 @every_case
 def test_operator_equals_its_reference(operator: OperatorFolder, case: OperatorCase) -> None:
     """The registered operator is right on every case, the empty ones included."""
@@ -122,8 +134,9 @@ def test_operator_takes_every_declared_dtype(operator: OperatorFolder, dtype: st
 def test_composition_equals_the_reference(
     operator: OperatorFolder, case: OperatorCase, composition: Any
 ) -> None:
-    """Every standard composition is right on every case: a wrong one proves nothing by its time."""
-    _check(operator, composition.call, case.make())
+    """Every standard composition is right on every case that it takes: a wrong one proves nothing
+    by its time."""
+    _check(operator, composition.call, _taken_by(composition.call, case))
 
 
 @every_library
@@ -131,7 +144,8 @@ def test_library_equals_the_reference(
     operator: OperatorFolder, case: OperatorCase, library: Any
 ) -> None:
     """Every library that is installed answers as its adapter promises."""
-    _check(operator, _load(library), case.make(), slack=LIBRARY_SLACK)
+    adapter = _load(library)
+    _check(operator, adapter, _taken_by(adapter, case), slack=LIBRARY_SLACK)
 
 
 def _load(library: Any) -> Implementation:
@@ -140,6 +154,14 @@ def _load(library: Any) -> Implementation:
     except ImportError as error:
         pytest.skip(f"{library.distribution} is not installed: {error}")
     return call
+
+
+def _taken_by(call: Implementation, case: OperatorCase) -> Arguments:
+    """The case's arguments; skips where the implementation has not all of its options."""
+    args, keywords = case.make()
+    if not takes_options(call, keywords):
+        pytest.skip(f"it does not take all of {', '.join(keywords)}")
+    return args, keywords
 
 
 @every_case
@@ -198,6 +220,16 @@ def test_registered_schemas_equal_the_spec(operator: OperatorFolder) -> None:
 
 
 @every_operator
+def test_library_keeps_to_the_stable_abi(operator: OperatorFolder) -> None:
+    """It compiles without a warning, and needs no ATen or c10 symbol: later torches load it."""
+    if not operator.sources:
+        pytest.skip(f"{operator.spec.name} has no C++ sources")
+    built = build(operator)
+    assert undefined_torch_symbols(built.library) == ()
+    assert built.num_warnings == 0
+
+
+@every_operator
 def test_operator_passes_opcheck(operator: OperatorFolder) -> None:
     """Schema, fake and autograd registration agree with what the operator does."""
     cases = _small_cases(operator, MAX_OPCHECK_NUMEL)[:6]
@@ -240,7 +272,7 @@ def test_compiled_composition_equals_the_reference(
     operator: OperatorFolder, composition: Any
 ) -> None:
     """A composition compiles, and is timed in this form too."""
-    for case in _spread(_small_cases(operator, MAX_OPCHECK_NUMEL)):
+    for case in _spread(_served_cases(operator, composition.call)):
         _check(operator, _compiled(operator, composition.call), case.make())
 
 
@@ -252,7 +284,7 @@ def test_exported_composition_is_right_after_reload(
     """Either form, saved, loaded and interpreted, is right on other masks of that shape too."""
     if "inference_graph" not in operator.spec.contexts:
         pytest.skip(f"{operator.spec.name} takes no place in an exported graph")
-    for case in _spread(_small_cases(operator, MAX_OPCHECK_NUMEL)):
+    for case in _spread(_served_cases(operator, composition.call)):
         (first, *rest), keywords = case.make()
         call = partial(_on_first, composition.call, rest, keywords)
         torch._dynamo.reset()
@@ -321,7 +353,41 @@ def _on_first(
 
 @every_operator
 def test_all_implementations_take_the_same_parameters(operator: OperatorFolder) -> None:
-    """Any implementation can stand in for any other."""
-    wanted = list(inspect.signature(operator.custom).parameters)
-    calls = [operator.reference, *(way.call for way in operator.compositions)]
-    assert [list(inspect.signature(call).parameters) for call in calls] == [wanted] * len(calls)
+    """Any implementation can stand in for any other, as far as it serves the options.
+
+    The custom operator may take further options, such as `out`; the reference takes all but `out`.
+    """
+    custom, options = _parameters(operator.custom)
+    assert _parameters(operator.reference) == (custom, [name for name in options if name != "out"])
+    for way in operator.compositions:
+        _assert_stands_in(way.name, way.call, custom, options)
+
+
+@every_operator
+def test_every_option_has_a_default(operator: OperatorFolder) -> None:
+    """A call by position alone reaches every implementation."""
+    for call in (operator.custom, operator.reference, *(w.call for w in operator.compositions)):
+        named = inspect.signature(call).parameters.values()
+        assert all(p.default is not p.empty for p in named if p.kind is p.KEYWORD_ONLY), call
+
+
+@every_of_the_libraries
+def test_libraries_take_the_same_parameters(operator: OperatorFolder, library: Any) -> None:
+    """An adapter stands in for the operator, as far as it serves the options."""
+    _assert_stands_in(library.name, _load(library), *_parameters(operator.custom))
+
+
+def _assert_stands_in(
+    name: str, call: Implementation, custom: list[str], options: list[str]
+) -> None:
+    """Its leading parameters are the operator's; its options are some of them, in their order."""
+    leading, named = _parameters(call)
+    assert leading == custom, name
+    assert named == [option for option in options if option in named], name
+
+
+def _parameters(call: Implementation) -> tuple[list[str], list[str]]:
+    """Names of the parameters that may be given by position, and of those by keyword alone."""
+    parameters = inspect.signature(call).parameters.values()
+    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    return [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY], by_name

@@ -10,6 +10,7 @@ from kernels.folder import open_operator
 from kernels.operator import Tolerance
 from stages.numerics.comparison import are_same_bits, compare
 from stages.numerics.correctness import (
+    Truth,
     check_correctness,
     find_right_implementation,
     find_truths,
@@ -79,6 +80,18 @@ def test_wrong_implementation_names_its_smallest_case(root: Path) -> None:
     assert "AttributeError" in raising.detail
     found = find_right_implementation(operator, truths, "cpu")
     assert found is operator.compositions[0].call
+
+
+def test_cases_with_options_are_left_out_where_they_are_not_taken(root: Path) -> None:
+    """What serves the plain cases is right, though another case asks for an option."""
+    operator = open_operator(root / "tests" / "doors" / "neighbour_count")
+    truths = find_truths(operator, 60.0)
+    asking = Truth("with option", (truths[0].inputs[0], {"wrap": True}), truths[0].result)
+    call = operator.compositions[0].call
+    right = check_correctness(call, operator, (*truths, asking), "cpu", 60.0)
+    assert (right.is_right, right.detail) == (True, "right on all 3 cases")
+    unserved = check_correctness(call, operator, (asking,), "cpu", 60.0)
+    assert (unserved.is_right, unserved.detail) == (None, "no cases")
 
 
 def test_export_refuses_what_leaves_torch_and_what_bakes_a_result_in() -> None:

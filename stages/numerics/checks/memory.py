@@ -1,6 +1,7 @@
 """What an operator does with memory that is not its own, or not yet written."""
 
 import ctypes
+import gc
 from dataclasses import replace
 from typing import Any
 
@@ -167,9 +168,11 @@ def _test_leak(target: Target, probe: Probe) -> Seen:
     """Memory in use after hundreds of calls: it may settle, it may not grow without end."""
     growth = []
     for _ in range(LEAK_ROUNDS):
+        gc.collect()
         before = _heap_in_use()
         for _ in range(LEAK_CALLS):
             target.answer(probe)
+        gc.collect()
         growth.append(_heap_in_use() - before)
     least = min(growth[1:]) / LEAK_CALLS
     if least < LEAST_LEAK_BYTES:

@@ -1,7 +1,5 @@
 """Rounding: does the error stay within what the standard form itself makes, at every size?"""
 
-import math
-
 import torch
 
 from stages.numerics.comparison import tensors
@@ -37,28 +35,18 @@ def envelope(target: Target, probe: Probe) -> dict[str, float]:
 
 
 def _test_envelope(target: Target, probe: Probe) -> Seen:
-    own = error_of(target.answer(probe), target.truth(probe))
-    widest = max(envelope(target, probe).values())
-    results = [t for t in tensors(target.answer(probe)) if t.is_floating_point()]
-    floor = FLOOR_ROUNDINGS * max(torch.finfo(t.dtype).eps for t in results)
-    if own <= max(SLACK * widest, floor):
-        return Seen(None, own)
-    return Seen(
+    result = target.answer(probe)
+    own = error_of(result, target.truth(probe))
+    floating = [tensor for tensor in tensors(result) if tensor.is_floating_point()]
+    floor = FLOOR_ROUNDINGS * max((torch.finfo(t.dtype).eps for t in floating), default=0.0)
+    widest = max(*envelope(target, probe).values(), floor)
+    if own <= SLACK * widest:
+        return Seen(None, own, widest)
+    fault = (
         f"error {own:.2g}, beyond the {widest:.2g} that the standard form makes in any order "
-        "of its sums",
-        own,
+        "of its sums"
     )
-
-
-def slope(sizes: list[int], errors: list[float]) -> float | None:
-    """Exponent with which errors grow with size, by least squares; None where they are all 0."""
-    pairs = [(math.log(n), math.log(e)) for n, e in zip(sizes, errors, strict=True) if e > 0]
-    if len(pairs) < 3:
-        return None
-    mean_x = sum(x for x, _ in pairs) / len(pairs)
-    mean_y = sum(y for _, y in pairs) / len(pairs)
-    spread = sum((x - mean_x) ** 2 for x, _ in pairs)
-    return sum((x - mean_x) * (y - mean_y) for x, y in pairs) / spread if spread else None
+    return Seen(fault, own, widest)
 
 
 def _sizes(target: Target) -> list[Probe]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from kernels.folder import OperatorFolder
-from kernels.operator import OperatorCase, Tolerance
+from kernels.operator import OperatorCase, Tolerance, takes_options
 from stages.numerics.comparison import compare, tensors
 from stages.numerics.probe import Probe, dtype_name
 from stages.numerics.promise import Implementation, Promise
@@ -40,8 +40,8 @@ def promise_of(operator: OperatorFolder, seed: int) -> Promise:
         gradient_places=(0,),
         has_steady_gradient=True,
         claims_no_gradient=not spec.is_differentiable and bool(spec.schemas),
-        orders=_orders(operator, usual) if spec.is_differentiable else {},
-        sized=_grower(usual),
+        orders=_orders(operator, usual),
+        sized=_grower([probe for probe in usual if _is_standard(operator, probe)]),
         sizes=ENVELOPE_SIZES,
     )
 
@@ -136,15 +136,31 @@ def _gradient(probes: Sequence[Probe]) -> Iterator[Probe]:
 
 
 def _orders(operator: OperatorFolder, probes: Sequence[Probe]) -> dict[str, Implementation]:
-    """Standard forms, each also with its input reversed where that leaves the truth as it is."""
+    """Standard forms, each also with its input reversed where that leaves the truth as it is.
+
+    None where the truth is whole numbers: nothing is rounded.
+    """
     orders: dict[str, Implementation] = {}
+    if not _has_floating_truth(operator, probes):
+        return orders
     for composition in operator.compositions:
         orders[composition.name] = composition.call
-    small = [probe for probe in probes if 2 <= probe.num_elements <= 1_000][:3]
+    standard = [probe for probe in probes if _is_standard(operator, probe)]
+    small = [probe for probe in standard if 2 <= probe.num_elements <= 1_000][:3]
     if small and all(_is_unmoved(operator.reference, probe) for probe in small):
         for composition in operator.compositions:
             orders[f"{composition.name}, reversed"] = _reversed(composition.call)
     return orders
+
+
+def _has_floating_truth(operator: OperatorFolder, probes: Sequence[Probe]) -> bool:
+    """Whether the smallest case has a floating result."""
+    if not probes:
+        return False
+    args, kwargs = min(probes, key=lambda probe: probe.num_elements).plain()
+    return any(
+        tensor.is_floating_point() for tensor in tensors(operator.reference(*args, **kwargs))
+    )
 
 
 def _is_unmoved(reference: Implementation, probe: Probe) -> bool:
@@ -170,6 +186,11 @@ def _reversed(call: Implementation) -> Implementation:
         return call(*flipped, **named)
 
     return reversed_call
+
+
+def _is_standard(operator: OperatorFolder, probe: Probe) -> bool:
+    """Whether every composition takes the options of this call."""
+    return all(takes_options(way.call, probe.kwargs) for way in operator.compositions)
 
 
 def _grower(probes: Sequence[Probe]) -> Callable[[int], Probe] | None:
