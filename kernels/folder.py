@@ -75,6 +75,12 @@ class OperatorFolder:
         return custom
 
     @property
+    def companions(self) -> tuple[Implementation, ...]:
+        """Further functions on its library, `COMPANIONS` of `op.py`; each takes its arguments."""
+        companions: tuple[Implementation, ...] = getattr(self.module("op"), "COMPANIONS", ())
+        return companions
+
+    @property
     def sources(self) -> tuple[Path, ...]:
         """C++ sources, sorted; empty for an operator in Python or Triton."""
         return tuple(sorted((self.path / "csrc").glob("*.cpp")))

@@ -79,9 +79,8 @@ def _build_cuda(operator: "OperatorFolder", built: "Built | None") -> DeviceBuil
     from kernels.build import CudaBuilt, CudaNotBuilt, compile_cuda
 
     linked = built.cuda if built is not None else None
-    answer: CudaBuilt | CudaNotBuilt = (
-        linked if isinstance(linked, CudaBuilt) else compile_cuda(operator)
-    )
+    is_settled = isinstance(linked, CudaBuilt) or (linked is not None and linked.was_tried)
+    answer = linked if linked is not None and is_settled else compile_cuda(operator)
     if isinstance(answer, CudaNotBuilt):
         status = BuildStatus.failed if answer.was_tried else BuildStatus.not_tried
         return DeviceBuild(device="cuda", status=status, detail=answer.reason, errors=answer.errors)

@@ -19,7 +19,9 @@ from kernels.build.workshop import Target, Workshop, make_once
 from kernels.folder import OperatorFolder
 
 ARCHITECTURES = (80, 90, 100)
-"""Compute capabilities to compile for, times ten; later GPUs get the last one's PTX."""
+"""Compute capabilities, times ten, of what is to run; later GPUs get the last one's PTX."""
+CHECKED = ARCHITECTURES[:1]
+"""Of what is compiled for its errors alone: the oldest, which has the least; each takes time."""
 FLAGS = (
     "-std=c++20",
     "-O3",
@@ -79,17 +81,29 @@ class _Nvcc:
 
 
 def compile_cuda(
-    folder: OperatorFolder, directory: Path | None = None, time_limit_s: float = 300
+    folder: OperatorFolder,
+    directory: Path | None = None,
+    time_limit_s: float = 300,
+    architectures: tuple[int, ...] | None = None,
 ) -> CudaBuilt | CudaNotBuilt:
     """Compile all of `csrc/*.cu` into `<directory>/<operator>-<16 digits of the key>-cuda.o`.
 
-    Cached, locked and reported as `build` does. Without `directory`: as for `build`.
+    Cached, locked and reported as `build` does.
+
+    Args:
+        folder: the operator.
+        directory: as for `build`.
+        time_limit_s: for waiting and compiling together.
+        architectures: those of them that nvcc knows are compiled for; by default `ARCHITECTURES`
+            where torch has CUDA, and else `CHECKED`.
     """
+    if architectures is None:
+        architectures = ARCHITECTURES if torch.version.cuda else CHECKED
     started = time.perf_counter()
     if not folder.cuda_sources:
         return CudaNotBuilt(f"{folder.path.name} has no csrc/*.cu")
     try:
-        nvcc = _find_nvcc()
+        nvcc = _find_nvcc(architectures)
         if nvcc is None:
             return CudaNotBuilt("nvcc was not found: not on PATH, in $CUDA_HOME or /usr/local/cuda")
         directory = settle_directory(directory)
@@ -149,7 +163,7 @@ def _key(folder: OperatorFolder, nvcc: _Nvcc) -> str:
     return content_key(files, folder.path, (*nvcc.flags, nvcc.release, torch.__version__))
 
 
-def _find_nvcc() -> _Nvcc | None:
+def _find_nvcc(wanted: tuple[int, ...]) -> _Nvcc | None:
     """nvcc of PATH, $CUDA_HOME or /usr/local/cuda; None where there is none.
 
     Raises:
@@ -162,10 +176,10 @@ def _find_nvcc() -> _Nvcc | None:
         return None
     release = next((line for line in _ask(path, "--version") if "release" in line), "")
     offered = {int(line.rpartition("_")[2]) for line in _ask(path, "--list-gpu-arch") if line}
-    architectures = tuple(a for a in ARCHITECTURES if a in offered)
+    architectures = tuple(a for a in wanted if a in offered)
     if not release or not architectures:
         raise BuildFailed(
-            f"{path}: expected a release that compiles for one of {ARCHITECTURES}, "
+            f"{path}: expected a release that compiles for one of {wanted}, "
             f"got {release or 'no release'} for {sorted(offered)}"
         )
     tops = (line.partition("TOP=")[2] for line in _ask(path, "--dryrun", "-c", "x.cu"))

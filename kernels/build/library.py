@@ -119,7 +119,13 @@ def _compile(
     libraries = (f"-L{TORCH / 'lib'}", *tools.libraries)
     if isinstance(cuda, CudaBuilt):
         objects.append(cuda.object)
-        libraries = (f"-L{cuda.root / 'lib64'}", *libraries, "-ltorch_cuda", "-lcudart")
+        libraries = (
+            f"-L{cuda.root / 'lib64'}",
+            *libraries,
+            "-ltorch_cuda",
+            "-lc10_cuda",
+            "-lcudart",
+        )
     link = (tools.compiler, *tools.link_flags, *map(str, objects), "-o", str(made), *libraries)
     workshop.run([link])
     if not _is_whole_library(made):

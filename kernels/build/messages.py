@@ -11,7 +11,8 @@ _ERROR = re.compile(
     r"|^(?:nvcc fatal|ptxas (?:fatal|error)|nvlink error|\S*: fatal error:)"
     r"|undefined reference to|multiple definition of|cannot find -l"
 )
-_WARNING = re.compile(r"^\S.*?(?::\d+:(?:\d+:)?|\(\d+\):|ptxas|nvcc|\S*ld:) ?warning\b")
+# Not the linker's: it warns of libraries that torch brings and that are found when it is loaded.
+_WARNING = re.compile(r"^(?:\S.*?(?::\d+:(?:\d+:)?|\(\d+\):)|ptxas|nvcc) ?warning\b")
 
 
 def find_errors(output: str) -> tuple[str, ...]:
@@ -21,8 +22,9 @@ def find_errors(output: str) -> tuple[str, ...]:
 
 
 def count_warnings(outputs: Iterable[str]) -> int:
-    """How many warnings there are, those on system headers left out by the compiler."""
-    return sum(bool(_WARNING.match(line)) for text in outputs for line in text.splitlines())
+    """How many warnings there are; one that comes again, for another architecture, counts once."""
+    lines = {line for text in outputs for line in text.splitlines()}
+    return sum(bool(_WARNING.match(line)) for line in lines)
 
 
 def quote(errors: tuple[str, ...]) -> str:

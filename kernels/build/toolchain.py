@@ -17,6 +17,30 @@ NATIVE = Path(__file__).parents[1] / "native"
 TORCH = Path(torch.__file__).parent
 TARGET_VERSION = "-DTORCH_TARGET_VERSION=0x020a000000000000"
 """The stable ABI of torch 2.10: what this compiles to loads in every later one."""
+COMPILE_FLAGS = (
+    "-std=c++20",
+    "-fPIC",
+    "-pthread",
+    "-Wall",
+    # The same rounding on every instruction set: a fused multiply-add is written where it is meant.
+    "-ffp-contract=off",
+    TARGET_VERSION,
+)
+OPTIMISED = ("-O3",)
+SANITIZERS = ("-fsanitize=address,undefined,float-cast-overflow",)
+# Lines of the source in a report, its frames whole, the first fault the last; and vectors that look
+# at their indices.
+WATCHED = (
+    "-O1",
+    "-g1",
+    "-fno-omit-frame-pointer",
+    "-fno-sanitize-recover=all",
+    "-D_GLIBCXX_ASSERTIONS",
+)
+# A symbol that nobody defines is an error here rather than at the first load.
+LINK_FLAGS = ("-shared", "-pthread", "-Wl,-z,defs")
+# c10 is linked where it is needed, so that the audit tells of it rather than the linker.
+LIBRARIES = ("-Wl,--no-as-needed", "-ltorch_cpu", "-ltorch", "-Wl,--as-needed", "-lc10")
 # The headers of torch are the system's: a warning in them is not one of the operator's.
 INCLUDE = (f"-I{NATIVE}", "-isystem", str(TORCH / "include"))
 
@@ -53,26 +77,16 @@ def find_toolchain(sanitize: bool) -> Toolchain:
     version = version_of(compiler)
     if sanitize and "clang" in version:
         raise BuildFailed(f"expected g++ for a build with sanitizers, got {version}; unset CXX")
-    own = ("-fsanitize=address,undefined,float-cast-overflow",)
     return Toolchain(
         compiler=compiler,
         version=version,
         compile_flags=(
-            "-std=c++20",
-            *((*own, "-O1", "-g", "-fno-omit-frame-pointer") if sanitize else ("-O3",)),
-            *(("-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS") if sanitize else ()),
-            "-fPIC",
-            "-pthread",
-            "-Wall",
-            # The same rounding on every instruction set: what is to be fused is written so.
-            "-ffp-contract=off",
-            TARGET_VERSION,
+            *COMPILE_FLAGS,
+            *((*SANITIZERS, *WATCHED) if sanitize else OPTIMISED),
             *shlex.split(os.environ.get("BREAKEVEN_CXXFLAGS", "")),
         ),
-        # A symbol that nobody defines is an error here rather than at the first load.
-        link_flags=("-shared", "-pthread", "-Wl,-z,defs", *(own if sanitize else ())),
-        # c10 is linked where it is needed, so that the audit tells rather than the linker.
-        libraries=("-Wl,--no-as-needed", "-ltorch_cpu", "-ltorch", "-Wl,--as-needed", "-lc10"),
+        link_flags=(*LINK_FLAGS, *(SANITIZERS if sanitize else ())),
+        libraries=LIBRARIES,
     )
 
 

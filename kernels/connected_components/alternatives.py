@@ -15,7 +15,7 @@ LabelVolume = Callable[[NDArray[np.bool_], int], NDArray[Any]]
 """Foreground (D, H, W) and connectivity in, labels in any order out."""
 
 
-def canonical(labels: NDArray[Any]) -> NDArray[np.int32]:
+def canonical(labels: NDArray[Any], dtype: Any = np.int32) -> NDArray[Any]:
     """Renumber labels in raster order of each component's first voxel; 0 stays 0."""
     flat = labels.ravel()
     positions = np.flatnonzero(flat)
@@ -23,12 +23,12 @@ def canonical(labels: NDArray[Any]) -> NDArray[np.int32]:
     num_labels = int(values.max(initial=0))
     first = np.full(num_labels + 1, flat.size, dtype=np.int64)
     first[values[::-1]] = positions[::-1]
-    numbers = np.zeros(num_labels + 1, dtype=np.int32)
+    numbers = np.zeros(num_labels + 1, dtype=dtype)
     order = np.argsort(first[1:], kind="stable")
     if np.array_equal(order, np.arange(num_labels)):
-        return labels.astype(np.int32, copy=False)
-    numbers[1:][order] = np.arange(1, num_labels + 1, dtype=np.int32)
-    renumbered: NDArray[np.int32] = numbers[labels]
+        return labels.astype(dtype, copy=False)
+    numbers[1:][order] = np.arange(1, num_labels + 1, dtype=dtype)
+    renumbered: NDArray[Any] = numbers[labels]
     return renumbered
 
 
@@ -40,10 +40,11 @@ def _adapt(label_volume: LabelVolume) -> Implementation:
     ) -> Tensor:
         arguments = prepare(mask, connectivity, spatial_dims)
         volumes = arguments.foreground.cpu().numpy()
-        labels = np.zeros(volumes.shape, dtype=np.int32)
+        labels = torch.zeros(volumes.shape, dtype=arguments.labels_dtype).numpy()
         if volumes.size:
             for volume, filled in zip(volumes, labels, strict=True):
-                filled[...] = canonical(label_volume(volume, arguments.connectivity))
+                found = label_volume(volume, arguments.connectivity)
+                filled[...] = canonical(found, labels.dtype)
         return torch.from_numpy(labels).reshape(mask.shape).to(mask.device)
 
     return call

@@ -27,7 +27,7 @@ def label_by_hooking(
     arguments = prepare(mask, connectivity, spatial_dims)
     size = mask.numel()
     if size == 0:
-        return torch.zeros(mask.shape, dtype=torch.int32, device=mask.device)
+        return torch.zeros(mask.shape, dtype=arguments.labels_dtype, device=mask.device)
     shape = arguments.foreground.shape
     foreground = arguments.foreground.reshape(-1)
     # A parent is a position in raster order. Background has the parent `size`, a slot past the end
@@ -52,4 +52,4 @@ def label_by_hooking(
     positions = torch.arange(size, dtype=dtype, device=mask.device)
     start = torch.cat((torch.where(foreground, positions, size), past_end))
     roots = until_stable(step, start)[:-1]
-    return number_roots(roots, shape[0]).reshape(mask.shape)
+    return number_roots(roots, shape[0], arguments.labels_dtype).reshape(mask.shape)

@@ -27,7 +27,7 @@ def label_by_pooling(
     arguments = prepare(mask, connectivity, spatial_dims)
     foreground_BDHW = arguments.foreground
     if mask.numel() == 0:
-        return torch.zeros(mask.shape, dtype=torch.int32, device=mask.device)
+        return torch.zeros(mask.shape, dtype=arguments.labels_dtype, device=mask.device)
     size = mask.numel()
     # Pooling wants floats; beyond 2^24 float32 would give two voxels one identifier.
     dtype = torch.float32 if size < FLOAT32_EXACT_LIMIT else torch.float64
@@ -41,7 +41,7 @@ def label_by_pooling(
     start_BDHW = identifiers.reshape(foreground_BDHW.shape) * weight_BDHW
     largest = until_stable(step, start_BDHW).reshape(-1)
     roots = size - largest.to(torch.int64)
-    return number_roots(roots, foreground_BDHW.shape[0]).reshape(mask.shape)
+    return number_roots(roots, foreground_BDHW.shape[0], arguments.labels_dtype).reshape(mask.shape)
 
 
 def _pool(volume_BDHW: Tensor, axes: tuple[int, ...]) -> Tensor:

@@ -33,7 +33,7 @@ def label_by_runs(
     """
     arguments = prepare(mask, connectivity, spatial_dims)
     foreground_BDHW = arguments.foreground
-    labels = torch.zeros(mask.numel(), dtype=torch.int32, device=mask.device)
+    labels = torch.zeros(mask.numel(), dtype=arguments.labels_dtype, device=mask.device)
     if mask.numel() == 0:
         return labels.reshape(mask.shape)
     positions_M = foreground_positions(foreground_BDHW.reshape(-1))
@@ -41,7 +41,7 @@ def label_by_runs(
     left_E, right_E = _touching_runs(runs, foreground_BDHW.shape, arguments.connectivity)
     parents_R = _join(left_E, right_E, runs.begin.shape[0])
     numbers_R = _number(parents_R, runs.begin, foreground_BDHW.shape)
-    labels[positions_M] = numbers_R[runs.of_voxel]
+    labels[positions_M] = numbers_R.to(labels.dtype)[runs.of_voxel]
     return labels.reshape(mask.shape)
 
 
@@ -146,4 +146,4 @@ def _number(parents_R: Tensor, begin_R: Tensor, shape: torch.Size) -> Tensor:
         roots_before_R = functional.pad(is_root_R.cumsum(0), (1, 0))
         numbered_before_B = roots_before_R[torch.searchsorted(begin_R, starts_B)]
         numbers_R = numbers_R - numbered_before_B[begin_R // volume_size]
-    return numbers_R.to(torch.int32)
+    return numbers_R

@@ -4,16 +4,17 @@ import torch
 from torch import Tensor
 
 
-def number_roots(roots: Tensor, num_volumes: int) -> Tensor:
+def number_roots(roots: Tensor, num_volumes: int, dtype: torch.dtype) -> Tensor:
     """Labels from 1 in each volume, in raster order of first voxels.
 
     Args:
         roots: flat, one integer a voxel: the position of its root; on background the number of
             voxels.
         num_volumes: volumes of equal size, one after the other.
+        dtype: of the labels.
 
     Returns:
-        int32, flat; 0 on background.
+        Flat; 0 on background.
     """
     size = roots.shape[0]
     positions = torch.arange(size, dtype=roots.dtype, device=roots.device)
@@ -24,6 +25,6 @@ def number_roots(roots: Tensor, num_volumes: int) -> Tensor:
         starts = torch.arange(num_volumes, device=roots.device) * volume_size
         ranks = ranks - torch.searchsorted(firsts, starts)[firsts // volume_size]
     # Background looks up the one element past the end, which stays 0.
-    numbers = torch.zeros(size + 1, dtype=torch.int32, device=roots.device)
-    numbers[firsts] = ranks.to(torch.int32)
+    numbers = torch.zeros(size + 1, dtype=dtype, device=roots.device)
+    numbers[firsts] = ranks.to(dtype)
     return numbers.index_select(0, roots)

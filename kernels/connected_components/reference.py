@@ -18,13 +18,13 @@ def reference(
     """Label the connected components of a mask; arguments, result and errors as in `op.py`."""
     arguments = prepare(mask, connectivity, spatial_dims)
     volumes = arguments.foreground.cpu().numpy()
-    labels = np.zeros(volumes.shape, dtype=np.int32)
+    labels = torch.zeros(volumes.shape, dtype=arguments.labels_dtype).numpy()
     for volume, filled in zip(volumes, labels, strict=True):
         _label(volume, filled, arguments.connectivity)
     return torch.from_numpy(labels).reshape(mask.shape).to(mask.device)
 
 
-def _label(volume: NDArray[np.bool_], labels: NDArray[np.int32], connectivity: int) -> None:
+def _label(volume: NDArray[np.bool_], labels: NDArray[Any], connectivity: int) -> None:
     """Fill `labels` (D, H, W), zero on entry, from one volume."""
     offsets = neighbour_offsets(connectivity)
     label = 0

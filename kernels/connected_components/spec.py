@@ -8,6 +8,11 @@ SPEC = OperatorSpec(
     schemas=(
         "breakeven::connected_components(Tensor mask, int connectivity, int spatial_dims)"
         " -> Tensor",
+        "breakeven::connected_components.out(Tensor mask, int connectivity, int spatial_dims,"
+        " *, Tensor(a!) out) -> Tensor(a!)",
+        "breakeven::component_count(Tensor mask, int connectivity, int spatial_dims) -> Tensor",
+        "breakeven::component_table(Tensor mask, Tensor[] values, int connectivity,"
+        " int spatial_dims) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
     ),
     contexts=("inference_graph",),
     claim="latency",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from kernels.distance_transform.slabs import over_slabs, read_volumes
+from kernels.distance_transform.slabs import measure_sides, over_slabs
 from kernels.form import wants_fused_loops
 
 NUM_BLOCKED = 8
@@ -23,16 +23,17 @@ def by_blocked_reduction(
     mask: torch.Tensor,
     spacing: Sequence[float] | None = None,
     *,
+    signed: bool = False,
     spatial_dims: int | None = None,
 ) -> torch.Tensor:
     """Running maxima along the last axis, then a full minimum over every other axis."""
-    volumes, steps, scale = read_volumes(mask, spacing, spatial_dims)
-    if volumes.numel() == 0:
-        return torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
+    return measure_sides(_measure, mask, spacing, signed, spatial_dims)
+
+
+def _measure(volumes: torch.Tensor, steps: list[float]) -> torch.Tensor:
     squared_NDHW = _scan_last(volumes, steps[2])
     squared_NHDW = _reduce(squared_NDHW, steps[1])
-    squared_NDHW = _reduce(squared_NHDW, steps[0])
-    return (squared_NDHW.sqrt() * scale).reshape(mask.shape)
+    return _reduce(squared_NHDW, steps[0]).sqrt()
 
 
 def _scan_last(is_inside: torch.Tensor, step: float) -> torch.Tensor:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from kernels.distance_transform.slabs import over_slabs, read_volumes
+from kernels.distance_transform.slabs import measure_sides, over_slabs
 from kernels.form import wants_fused_loops
 
 NUM_OFFSETS = 8
@@ -17,12 +17,14 @@ def by_outward_search(
     mask: torch.Tensor,
     spacing: Sequence[float] | None = None,
     *,
+    signed: bool = False,
     spatial_dims: int | None = None,
 ) -> torch.Tensor:
     """Along every axis, compare with neighbours ever farther off until none can be nearer."""
-    volumes, steps, scale = read_volumes(mask, spacing, spatial_dims)
-    if volumes.numel() == 0:
-        return torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
+    return measure_sides(_measure, mask, spacing, signed, spatial_dims)
+
+
+def _measure(volumes: torch.Tensor, steps: list[float]) -> torch.Tensor:
     squared = torch.where(volumes, torch.inf, 0.0)
     N, D, H, W = volumes.shape
     # While the last axis is searched, another one is last: vectors then run across lines.
@@ -34,7 +36,7 @@ def by_outward_search(
     if D > 1:
         rows = squared.transpose(1, 2).reshape(N * H, D, W)
         squared = _search(rows, steps[0]).reshape(N, H, D, W).transpose(1, 2)
-    return (squared.sqrt() * scale).reshape(mask.shape)
+    return squared.sqrt()
 
 
 def _search(f_RnW: torch.Tensor, step: float) -> torch.Tensor:

@@ -51,6 +51,12 @@ def _negative_zeros() -> Arguments:
     return (torch.tensor([row, row[::-1]], dtype=torch.float64), None), {}
 
 
+def _with(make: Callable[..., Arguments], *args: Any, **options: Any) -> Arguments:
+    """A case with options of the operator; `of` holds the keywords of the case itself."""
+    positional, keywords = make(*args, **options.pop("of", {}))
+    return positional, {**keywords, **options}
+
+
 def _transposed() -> Arguments:
     (mask, spacing), keywords = _noise((13, 9, 20), (0.5, 2.0, 1.0))
     return (mask.permute(2, 0, 1), spacing), keywords
@@ -95,6 +101,31 @@ CASES = (
     _named("empty_axis", _noise, (5, 0, 6)),
     _named("empty_line", _noise, (0,)),
     _named("negative_zeros", _negative_zeros),
+    _named("signed_line", _with, _noise, (70,), (0.7,), signed=True),
+    _named("signed_plane", _with, _noise, (31, 45), (0.5, 1.7), of={"inside": 0.3}, signed=True),
+    _named("signed_volume", _with, _noise, (17, 15, 31), (2.5, 1.0, 0.8), signed=True),
+    _named("signed_ellipsoid", _with, _ellipsoid, (22, 38, 40), (2.0, 1.0, 1.0), signed=True),
+    _named("signed_one_zero", _with, _one_zero, (20, 30, 50), (2.0, 1.0, 1.1), signed=True),
+    _named("signed_all_zero", _with, _constant, (5, 6, 7), 0, signed=True),
+    _named("signed_no_zero", _with, _constant, (5, 6, 7), 1, signed=True),
+    _named("signed_batch", _with, _noise, (3, 2, 19, 23), of={"spatial_dims": 2}, signed=True),
+    _named("nearest_line", _with, _noise, (70,), return_nearest=True),
+    _named("nearest_plane", _with, _noise, (31, 45), (0.5, 2.0), return_nearest=True),
+    _named("nearest_volume", _with, _noise, (17, 15, 31), (2.5, 1.0, 0.5), return_nearest=True),
+    _named("nearest_no_zero", _with, _constant, (5, 6, 7), 1, return_nearest=True),
+    _named(
+        "nearest_batch", _with, _noise, (3, 2, 19, 23), of={"spatial_dims": 2}, return_nearest=True
+    ),
+    _named("nearest_empty", _with, _noise, (5, 0, 6), return_nearest=True),
+    _named(
+        "nearest_signed",
+        _with,
+        _ellipsoid,
+        (22, 18, 20),
+        (2, 1, 1),
+        signed=True,
+        return_nearest=True,
+    ),
     *(
         _named(f"dtype_{name}", _noise, (6, 7, 18), dtype=getattr(torch, name))
         for name in ("uint8", "int8", "int16", "int32", "int64")

@@ -1,4 +1,5 @@
-"""What both compositions share: the scaled problem, and work on pieces that stay in the cache.
+"""What both compositions share: the scaled problem, its two sides, and work on pieces that stay in
+the cache.
 
 Both go axis by axis over squared distances [N, D, H, W] (absent leading axes have size 1), scaled
 by a power of two so that extreme spacings stay within float32.
@@ -13,20 +14,40 @@ from typing import Any
 import torch
 from torch._higher_order_ops.map import map as map_slabs
 
-from kernels.distance_transform.arguments import read_arguments
+from kernels.distance_transform.arguments import middle_of, read_arguments
 
 SLAB_NUMEL = 1 << 17
 """Elements worked on at a time: 512 KiB, within the second-level cache."""
 
 
-def read_volumes(
+def measure_sides(
+    measure: Callable[[torch.Tensor, list[float]], torch.Tensor],
+    mask: torch.Tensor,
+    spacing: Sequence[float] | None,
+    signed: bool,
+    spatial_dims: int | None,
+) -> torch.Tensor:
+    """Apply `measure` to the volumes, and, for signed distances, to their inverse too.
+
+    `measure` takes boolean volumes [N, D, H, W], not empty, and three scaled steps.
+    """
+    volumes, steps, scale = _read_volumes(mask, spacing, spatial_dims)
+    if volumes.numel() == 0:
+        return torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
+    distances = measure(volumes, steps)
+    if signed:
+        distances = torch.where(volumes, distances, -measure(~volumes, steps))
+    return (distances * scale).reshape(mask.shape)
+
+
+def _read_volumes(
     mask: torch.Tensor, spacing: Sequence[float] | None, spatial_dims: int | None
 ) -> tuple[torch.Tensor, list[float], float]:
     """Boolean volumes [N, D, H, W], the three scaled steps, and the scale."""
     steps, dims = read_arguments(mask, spacing, spatial_dims)
     shape = [1] * (3 - dims) + list(mask.shape[mask.dim() - dims :])
     num_volumes = math.prod(mask.shape[: mask.dim() - dims])
-    scale = 2.0 ** round((math.log2(min(steps)) + math.log2(max(steps))) / 2)
+    scale = middle_of(steps)
     scaled = [1.0] * (3 - dims) + [step / scale for step in steps]
     return (mask != 0).reshape(num_volumes, *shape), scaled, scale
 

@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from kernels.folder import OperatorFolder, open_operator
 from kernels.load import load_operator
+from kernels.operator import OperatorCase, takes_options
 from kernels.sanitized.calls import Variant, at_level, levels_of, takes_out, variants_of
 from kernels.sanitized.truths import Truths, WrongResultError
 
@@ -45,20 +46,14 @@ class Journal:
 
 def main(folder: str, library: str, progress: str, threads: str) -> None:
     """Make all calls; the last line of the journal says what came of it."""
-    torch.manual_seed(0)
     operator = open_operator(folder)
     load_operator(operator.spec, Path(library))
     journal = Journal(Path(progress))
     first = operator.cases[0].make()
-    truths = Truths(operator)
     levels = levels_of(operator, lambda: operator.custom(*first[0], **first[1]))
     try:
-        for thread_count in map(int, threads.split(",")):
-            torch.set_num_threads(thread_count)
-            for level in levels:
-                with at_level(level):
-                    how = f"{level or 'one instruction set'}, {thread_count} threads"
-                    _call_all(operator, how, journal, truths)
+        for case in operator.cases:
+            _call_all(operator, case, levels, tuple(map(int, threads.split(","))), journal)
     except Exception as error:  # whatever the operator raises on a case of its own is a finding
         kind = "wrong result" if isinstance(error, WrongResultError) else type(error).__name__
         journal.write(kind=kind, detail=" ".join(str(error).split())[:500])
@@ -66,33 +61,52 @@ def main(folder: str, library: str, progress: str, threads: str) -> None:
     journal.write(levels=levels, num_calls=journal.num_calls, num_cases=len(operator.cases))
 
 
-def _call_all(operator: OperatorFolder, how: str, journal: Journal, truths: Truths) -> None:
-    for case in operator.cases:
-        for variant in variants_of(case, operator.spec.dtypes):
-            call = f"{case.name}, {variant.name}, {how}"
-            for name, result in _results(operator, variant, call, journal):
-                if variant.truth is not None:
-                    truths.check(name, result, case, variant)
+def _call_all(
+    operator: OperatorFolder,
+    case: OperatorCase,
+    levels: tuple[str, ...],
+    thread_counts: tuple[int, ...],
+    journal: Journal,
+) -> None:
+    """One case in all variants; in other dtypes with the first number of threads alone."""
+    variants = tuple(variants_of(case, operator.spec.dtypes))
+    truths = Truths(operator, case)
+    for thread_count in thread_counts:
+        torch.set_num_threads(thread_count)
+        for level in levels:
+            how = f"{level or 'one instruction set'}, {thread_count} threads"
+            with at_level(level):
+                for variant in variants:
+                    if variant.truth is None and thread_count != thread_counts[0]:
+                        continue
+                    call = f"{case.name}, {variant.name}, {how}"
+                    for name, result in _results(operator, variant, call, journal):
+                        truths.check(name, result, variant)
 
 
 def _results(
     operator: OperatorFolder, variant: Variant, call: str, journal: Journal
 ) -> Iterator[tuple[str, Any]]:
-    """Plain, into `out`, and with the gradient, as far as the operator has them."""
-    args, options = variant.inputs
+    """The result, with its gradient; the same into `out`; and what companions do."""
+    (first, *others), options = variant.inputs
     journal.begin(call)
-    result = operator.custom(*args, **options)
+    if operator.spec.is_differentiable:
+        leaf = first.detach().requires_grad_()
+        result = operator.custom(leaf, *others, **options)
+        sums = [part.sum() for part in tree_leaves(result) if part.requires_grad]
+        torch.autograd.grad(sums, leaf)
+    else:
+        result = operator.custom(first, *others, **options)
     yield "result", result
     if isinstance(result, Tensor) and takes_out(operator):
         journal.begin(f"{call}, into out")
         out = torch.full_like(result, 77, memory_format=torch.contiguous_format)
-        operator.custom(*args, **options, out=out)
+        operator.custom(first, *others, **options, out=out)
         yield "out", out
-    if operator.spec.is_differentiable:
-        journal.begin(f"{call}, with its gradient")
-        leaf = args[0].detach().requires_grad_()
-        outputs = tree_leaves(operator.custom(leaf, *args[1:], **options))
-        torch.autograd.grad([part.sum() for part in outputs if part.requires_grad], leaf)
+    for companion in operator.companions:
+        if takes_options(companion, options):
+            journal.begin(f"{call}, {getattr(companion, '__name__', 'a companion')}")
+            companion(first, *others, **options)
 
 
 if __name__ == "__main__":

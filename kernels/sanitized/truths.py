@@ -1,4 +1,4 @@
-"""Hold results to the truth; a slow reference is asked once for each case."""
+"""Hold results to the truth; a slow reference is asked once for a case."""
 
 from typing import Any
 
@@ -17,50 +17,53 @@ class WrongResultError(Exception):
 
 
 class Truths:
-    """What each case must give, and what was found right before."""
+    """What one case must give, and what was found right before."""
 
-    def __init__(self, operator: OperatorFolder) -> None:
+    def __init__(self, operator: OperatorFolder, case: OperatorCase) -> None:
         self._operator = operator
-        self._truths: dict[tuple[str, Truth | None], Parts] = {}
-        self._right: dict[tuple[str, Truth | None], Parts] = {}
+        self._case = case
+        self._truths: dict[Truth, Parts] = {}
+        self._right: dict[Truth, Parts] = {}
         """The last right results: most later ones are the same to the bit."""
 
-    def check(self, name: str, result: Any, case: OperatorCase, variant: Variant) -> None:
-        """Compare a result with the truth of the case, under the tolerance of its dtype.
+    def check(self, name: str, result: Any, variant: Variant) -> None:
+        """Compare a result with the truth of its variant, under the tolerance of its dtype.
 
         Raises:
             WrongResultError: another number of parts, another shape or value.
         """
-        key, parts = (case.name, variant.truth), _parts(result)
-        if _are_same(parts, self._right.get(key)):
+        if variant.truth is None:
             return
-        if key not in self._truths:
-            self._truths[key] = self._ask(case, variant)
+        parts = _parts(result)
+        if _are_same(parts, self._right.get(variant.truth)):
+            return
+        if variant.truth not in self._truths:
+            self._truths[variant.truth] = self._ask(variant)
         dtype = str(variant.inputs[0][0].dtype).removeprefix("torch.")
         tolerances = self._operator.spec.tolerances
         tolerance = tolerances.get(dtype, tolerances["default"])
         try:
             torch.testing.assert_close(
-                [part.detach().double() for part in parts],
-                [part.detach().double() for part in self._truths[key]],
+                [part.double() for part in parts],
+                [part.double() for part in self._truths[variant.truth]],
                 atol=tolerance.absolute,
                 rtol=tolerance.relative,
                 equal_nan=True,
             )
         except AssertionError as error:
             raise WrongResultError(f"{name}: {error}") from error
-        self._right[key] = parts
+        self._right[variant.truth] = parts
 
-    def _ask(self, case: OperatorCase, variant: Variant) -> Parts:
+    def _ask(self, variant: Variant) -> Parts:
         if variant.truth == "reference":
-            args, options = case.make()
+            args, options = self._case.make()
             return _parts(self._operator.reference(*args, **options))
         args, options = copy_inputs(variant.inputs)
         return _parts(self._operator.custom(*args, **options))
 
 
 def _parts(result: Any) -> Parts:
-    return tuple(torch.as_tensor(part) for part in tree_leaves(result))
+    return tuple(torch.as_tensor(part).detach() for part in tree_leaves(result))
 
 
 def _are_same(parts: Parts, right: Parts | None) -> bool:

@@ -11,10 +11,11 @@ from kernels.build import BuildFailed, build
 from kernels.folder import OperatorFolder, open_operator
 from kernels.inspection import inspect_operator
 from stages.contract import NumericsCheck
-from stages.numerics.supervise import Extent, examine_folder
+from stages.numerics.request import Extent, Request
+from stages.numerics.supervise import examine_folder
 
 CHECK_LIMIT_S = 120.0
-BATTERY_LIMIT_S = 900.0
+BATTERY_LIMIT_S = 3600.0
 
 
 def check_folder(
@@ -26,8 +27,9 @@ def check_folder(
         BuildFailed: it does not compile.
     """
     operator = open_operator(folder)
-    library = build(operator).library if operator.sources else None
-    return examine_folder(operator.path, library, device, extent, CHECK_LIMIT_S, BATTERY_LIMIT_S)
+    library = str(build(operator).library) if operator.sources else None
+    request = Request(str(operator.path), library, device, extent, CHECK_LIMIT_S)
+    return examine_folder(request, BATTERY_LIMIT_S)
 
 
 def format_check(check: NumericsCheck) -> str:

@@ -21,21 +21,26 @@ from stages.numerics.battery import examine
 from stages.numerics.checks import CHECKS
 from stages.numerics.promise import with_recipes
 from stages.numerics.promises.folder import promise_of
+from stages.numerics.request import Request
 from stages.numerics.supervise import OPENING
-from stages.numerics.trial import Answer, Check, Target
+from stages.numerics.trial import Answer, Target
 
 
-def open_target(operator: OperatorFolder, device: str, seed: int) -> Target:
+def open_target(request: Request) -> Target:
     """The public function of the folder, held to what the folder promises."""
+    operator = open_operator(request.folder)
+    if request.library is not None:
+        load_operator(operator.spec, Path(request.library))
+    promise = promise_of(operator, request.seed, request.job_shape)
     spec = operator.spec
     names = tuple(dict.fromkeys(schema.split("(")[0].split(".")[0] for schema in spec.schemas))
     return Target(
         call=operator.custom,
-        promise=with_recipes(promise_of(operator, seed), _source(operator, seed)),
+        promise=with_recipes(promise, _source(operator, request.seed)),
         name=spec.name,
-        device=device,
+        device=request.device,
         schemas=names,
-        seed=seed,
+        seed=request.seed,
     )
 
 
@@ -47,38 +52,24 @@ def _source(operator: OperatorFolder, seed: int) -> str:
     )
 
 
-def main(
-    folder: str,
-    library: str,
-    device: str,
-    extent: str,
-    seed: str,
-    check_limit_s: str,
-    target: str,
-) -> None:
-    """Append one JSON line an answer to the file `target`; `library` is "-" for none, `extent`
-    quick or full."""
+def main(request: str, target: str) -> None:
+    """Append one JSON line an answer to the file `target`."""
     torch.set_num_threads(1)  # until the fork: probes are made here
-    checks = [check for check in CHECKS if extent == "full" or not check.is_slow]
     with Path(target).open("a", encoding="utf-8") as file:
-        for answer in _answers(folder, library, device, int(seed), checks, float(check_limit_s)):
+        for answer in _answers(Request.from_json(request)):
             file.write(json.dumps(asdict(answer)) + "\n")
             file.flush()
 
 
-def _answers(
-    folder: str, library: str, device: str, seed: int, checks: list[Check], limit_s: float
-) -> Iterator[Answer]:
+def _answers(request: Request) -> Iterator[Answer]:
     """A folder that cannot be opened has one fault: what its own code raised."""
     try:
-        operator = open_operator(folder)
-        if library != "-":
-            load_operator(operator.spec, Path(library))
-        target = open_target(operator, device, seed)
+        target = open_target(request)
     except Exception as error:  # the folder's own code runs here
         yield Answer(OPENING, "the folder's files can be imported", 0, brief(error))
         return
-    yield from examine(target, checks, limit_s)
+    checks = [check for check in CHECKS if request.extent == "full" or not check.is_slow]
+    yield from examine(target, checks, request.check_limit_s)
 
 
 if __name__ == "__main__":

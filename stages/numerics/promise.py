@@ -49,6 +49,11 @@ class Promise:
     largest of their errors is the envelope in which the operator's error has to lie."""
     sized: Callable[[int], Probe] | None = None
     """A call with about so many elements, for the growth of the error with size."""
+    job: Sequence[Probe] = ()
+    """Calls of the size that the real job has."""
+    stand_in: Implementation | None = None
+    """What stands in for the reference at that size, where the reference would take minutes: a
+    standard form that is right on small calls."""
     sizes: Sequence[int] = tuple(4**power for power in range(3, 12))
     """Numbers of elements for which that is asked."""
 

@@ -10,35 +10,26 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, TextIO
 
 import stages
 from stages.contract import ErrorAtSize, Figure, NumericsCheck, known, unknown
 from stages.numerics.checks import CHECKS
+from stages.numerics.request import Request
 
-Extent = Literal["quick", "full"]
 OPENING = "opening"
 """Name of the only answer where the folder cannot be opened at all."""
 POLL_S = 0.1
 
 
-def examine_folder(
-    folder: Path,
-    library: Path | None,
-    device: str,
-    extent: Extent,
-    check_limit_s: float,
-    battery_limit_s: float,
-    seed: int = 0,
-) -> Iterator[NumericsCheck]:
+def examine_folder(request: Request, battery_limit_s: float) -> Iterator[NumericsCheck]:
     """All checks, in their order, each as soon as it is done; one that was not reached has not
     passed, and says why."""
     with tempfile.TemporaryDirectory(prefix="breakeven-numerics-") as scratch:
         target = Path(scratch) / "answers.jsonl"
         target.touch()
-        command = [sys.executable, "-m", "stages.numerics.folder_process", str(folder.resolve())]
-        command += [str(library.resolve()) if library else "-", device, extent, str(seed)]
-        command += [str(check_limit_s), str(target)]
+        command = [sys.executable, "-m", "stages.numerics.folder_process"]
+        command += [request.to_json(), str(target)]
         process = subprocess.Popen(command, env=_environment(), start_new_session=True)
         reached: set[str] = set()
         try:
@@ -53,7 +44,7 @@ def examine_folder(
         limit = f"all checks together took longer than {battery_limit_s:g} s"
         ending = _describe_exit(process.returncode) if is_over else limit
     for wanted in CHECKS if OPENING not in reached else ():
-        if wanted.name not in reached and (extent == "full" or not wanted.is_slow):
+        if wanted.name not in reached and (request.extent == "full" or not wanted.is_slow):
             yield _unreached(wanted.name, ending)
 
 

@@ -1,5 +1,6 @@
 """What comes of one probe under one check, and what a check is."""
 
+import mmap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,9 @@ import torch
 
 from stages.numerics.probe import Probe
 from stages.numerics.promise import Promise
+
+REFERENCE_AT_WORK = mmap.mmap(-1, 1)
+"""Shared with forked processes: 1 while the reference computes; its time is not the operator's."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,11 @@ class Target:
     def truth(self, probe: Probe) -> Any:
         """What the reference says; it sees plain copies."""
         args, kwargs = probe.plain()
-        return self.promise.reference(*args, **kwargs)
+        REFERENCE_AT_WORK[0] = 1
+        try:
+            return self.promise.reference(*args, **kwargs)
+        finally:
+            REFERENCE_AT_WORK[0] = 0
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,7 @@ class Check:
     unasked: Callable[[Target], str | None] = lambda target: None
     """Why this operator is not asked, where it is not."""
     trial_limit_s: float = 30.0
+    """Processor time that one trial may take; it may wait eight times as long."""
     can_shrink: bool = True
     is_slow: bool = False
     """Left out of the quick battery."""

@@ -49,7 +49,7 @@ class WatchedCompiler:
         """Of its processes that compiled, so far."""
         return [int(pid) for pid in self._calls.read_text().split()] if self._calls.exists() else []
 
-    def wait_for_call(self, time_limit_s: float = 60) -> None:
+    def wait_for_call(self, time_limit_s: float = 200) -> None:
         """Wait until it is compiling."""
         end = time.monotonic() + time_limit_s
         while not self.pids:

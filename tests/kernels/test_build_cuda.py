@@ -41,7 +41,7 @@ def test_without_nvcc_it_is_not_tried(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @needs_nvcc
 def test_cuda_compiles_without_a_gpu_once_per_content(tmp_path: Path) -> None:
-    """One object with code for several architectures; a change of a header asks for another."""
+    """One object with code for a GPU; a change of a header asks for another."""
     folder = copy_twice(tmp_path)
     first = compile_cuda(folder, tmp_path / "built")
     assert isinstance(first, CudaBuilt), first

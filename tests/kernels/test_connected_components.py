@@ -1,5 +1,6 @@
 """Labelling: every implementation against SciPy and against answers known by hand."""
 
+import math
 import subprocess
 import sys
 from itertools import product
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from scipy import ndimage
 from torch import Tensor
 
-from kernels.connected_components import by_pooling, connected_components
+from kernels.connected_components import by_pooling, component_count, connected_components
 from kernels.connected_components.alternatives import LIBRARIES
+from kernels.connected_components.arguments import labels_dtype, max_num_components
 from kernels.connected_components.cases import checkerboard, lesion_mask, noise, snake
 from kernels.connected_components.reference import reference
 from kernels.connected_components.standard import COMPOSITIONS
@@ -162,19 +164,37 @@ def test_more_labels_than_16_bits_hold(call: Implementation) -> None:
     assert torch.equal(labels[mask], torch.arange(1, 100_001, dtype=torch.int32))
 
 
-@every_call
-def test_too_many_voxels_are_refused(call: Implementation) -> None:
-    """2^31 voxels in one volume do not fit int32 labels and are refused before any work."""
-    mask = torch.zeros(1, dtype=torch.bool).expand(2**11, 2**10, 2**10)
-    with pytest.raises(ValueError, match=r"fewer than 2\^31 voxels.*got 2147483648"):
-        call(mask)
+@pytest.mark.parametrize(
+    ("volume", "connectivity", "dtype"),
+    [
+        ((2**11, 2**11, 2**10 - 1), 1, torch.int32),
+        ((2**11, 2**11, 2**10), 1, torch.int64),
+        ((2**12, 2**11, 2**10 - 1), 2, torch.int32),
+        ((2**12, 2**11, 2**10), 2, torch.int64),
+        ((2**12, 2**11, 2**11), 3, torch.int64),
+        ((2**12, 2**11, 2**11 - 2), 3, torch.int32),
+        ((2**31 - 1, 1, 2), 1, torch.int32),
+        ((2**32,), 1, torch.int64),
+    ],
+)
+def test_labels_are_int64_only_where_a_shape_asks_for_it(
+    volume: tuple[int, ...], connectivity: int, dtype: torch.dtype
+) -> None:
+    """The most components of a shape decide, in the rule for graphs too, not its voxels."""
+    assert labels_dtype(volume, connectivity) == dtype
+    mask = torch.zeros(1, dtype=torch.bool, device="meta").expand(volume)
+    assert connected_components(mask, connectivity).dtype == dtype
 
 
-def test_registered_operator_refuses_too_many_voxels() -> None:
-    """So does the kernel itself."""
-    mask = torch.zeros(1, dtype=torch.bool).expand(2**11, 2**10, 2**10)
-    with pytest.raises(RuntimeError, match=r"fewer than 2\^31 voxels"):
-        torch.ops.breakeven.connected_components(mask, 3, 3)
+@pytest.mark.parametrize("volume", [(1,), (4,), (5,), (2, 3), (3, 3), (2, 2, 2), (2, 2, 3)])
+def test_most_components_of_a_shape(volume: tuple[int, ...]) -> None:
+    """The bound behind the dtype is reached, and no mask of the shape exceeds it."""
+    size = math.prod(volume)
+    for connectivity in range(1, len(volume) + 1):
+        bits = torch.arange(2**size)[:, None] >> torch.arange(size) & 1
+        masks = bits.reshape(-1, 1, *(1,) * (3 - len(volume)), *volume)
+        most = int(component_count(masks, connectivity, spatial_dims=3).max())
+        assert most == max_num_components(volume, connectivity), connectivity
 
 
 @every_call

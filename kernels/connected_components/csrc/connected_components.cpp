@@ -180,11 +180,9 @@ Tensor as_bytes(const Tensor& mask) {
       is_byte ? mask : torch::stable::to(mask, std::make_optional(ScalarType::Bool)));
 }
 
-Tensor connected_components_cpu(const Tensor& mask, int64_t connectivity, int64_t spatial_dims) {
-  const LabelShape shape = check_connected_components(mask, connectivity, spatial_dims);
-  Tensor labels = torch::stable::new_empty(mask, mask.sizes(), std::make_optional(ScalarType::Int));
+void label_all(const Tensor& mask, const LabelShape& shape, int64_t connectivity, const Tensor& labels) {
   if (labels.numel() == 0) {
-    return labels;
+    return;
   }
   const Tensor bytes = as_bytes(mask);
   const auto* source = static_cast<const uint8_t*>(bytes.const_data_ptr());
@@ -196,7 +194,112 @@ Tensor connected_components_cpu(const Tensor& mask, int64_t connectivity, int64_
       labeller.label(source + offset, target + offset);
     }
   });
+}
+
+Tensor connected_components_cpu(const Tensor& mask, int64_t connectivity, int64_t spatial_dims) {
+  const LabelShape shape = check_connected_components(mask, connectivity, spatial_dims);
+  STD_TORCH_CHECK(shape.num_voxels() < (int64_t{1} << 31), "connected_components: too many voxels");
+  Tensor labels = torch::stable::new_empty(mask, mask.sizes(), std::make_optional(ScalarType::Int));
+  label_all(mask, shape, connectivity, labels);
   return labels;
+}
+
+Tensor connected_components_out_cpu(
+    const Tensor& mask, int64_t connectivity, int64_t spatial_dims, Tensor out) {
+  const LabelShape shape = check_connected_components(mask, connectivity, spatial_dims);
+  check_labels_out(mask, out, shape, connectivity);
+  Tensor labels = connected_components_cpu(mask, connectivity, spatial_dims);
+  torch::stable::copy_(out, labels);
+  return out;
+}
+
+std::vector<int64_t> count_all(const LabelShape& shape, const Tensor& labels) {
+  const auto* source = static_cast<const int32_t*>(labels.const_data_ptr());
+  std::vector<int64_t> counts(shape.num_volumes, 0);
+  for (int64_t i = 0; i < labels.numel(); ++i) {
+    int64_t& count = counts[i / shape.num_voxels()];
+    count = std::max<int64_t>(count, source[i]);
+  }
+  return counts;
+}
+
+Tensor component_count_cpu(const Tensor& mask, int64_t connectivity, int64_t spatial_dims) {
+  const LabelShape shape = check_connected_components(mask, connectivity, spatial_dims);
+  const Tensor labels = connected_components_cpu(mask, connectivity, spatial_dims);
+  const std::vector<int64_t> batch(mask.sizes().begin(), mask.sizes().end() - spatial_dims);
+  Tensor counts = torch::stable::new_empty(mask, batch, std::make_optional(ScalarType::Long));
+  const auto found = count_all(shape, labels);
+  std::copy(found.begin(), found.end(), static_cast<int64_t*>(counts.mutable_data_ptr()));
+  return counts;
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> component_table_cpu(
+    const Tensor& mask, const std::vector<Tensor>& values, int64_t connectivity, int64_t spatial_dims) {
+  const LabelShape shape = check_connected_components(mask, connectivity, spatial_dims);
+  check_component_values(mask, values);
+  const Tensor labels = connected_components_cpu(mask, connectivity, spatial_dims);
+  const auto counts = count_all(shape, labels);
+  std::vector<int64_t> first(1, 0);
+  for (const int64_t count : counts) {
+    first.push_back(first.back() + count);
+  }
+  const int64_t rows = first.back();
+  const auto num_values = static_cast<int64_t>(values.size());
+  const auto make = [&](std::vector<int64_t> sizes, ScalarType dtype) {
+    return torch::stable::new_empty(mask, sizes, std::make_optional(dtype));
+  };
+  Tensor volumes = make({rows}, ScalarType::Long);
+  Tensor voxels = make({rows}, ScalarType::Long);
+  Tensor boxes = make({rows, spatial_dims, 2}, ScalarType::Long);
+  Tensor centroids = make({rows, spatial_dims}, ScalarType::Double);
+  Tensor sums = make({rows, num_values}, ScalarType::Double);
+  Tensor minima = make({rows, num_values}, ScalarType::Double);
+  auto* volume_of = static_cast<int64_t*>(volumes.mutable_data_ptr());
+  auto* num_voxels = static_cast<int64_t*>(voxels.mutable_data_ptr());
+  auto* box = static_cast<int64_t*>(boxes.mutable_data_ptr());
+  auto* centroid = static_cast<double*>(centroids.mutable_data_ptr());
+  auto* sum = static_cast<double*>(sums.mutable_data_ptr());
+  auto* minimum = static_cast<double*>(minima.mutable_data_ptr());
+  std::vector<Tensor> doubles;
+  for (const Tensor& value : values) {
+    doubles.push_back(
+        torch::stable::contiguous(torch::stable::to(value, std::make_optional(ScalarType::Double))));
+  }
+  std::fill(num_voxels, num_voxels + rows, 0);
+  const auto* source = static_cast<const int32_t*>(labels.const_data_ptr());
+  for (int64_t i = 0; i < labels.numel(); ++i) {
+    if (source[i] == 0) {
+      continue;
+    }
+    const int64_t volume = i / shape.num_voxels();
+    const int64_t row = first[volume] + source[i] - 1;
+    const bool is_new = num_voxels[row]++ == 0;
+    volume_of[row] = volume;
+    const int64_t place = i % shape.num_voxels();
+    const int64_t at[3] = {
+        place / (shape.height * shape.width), place / shape.width % shape.height, place % shape.width};
+    for (int64_t dim = 0; dim < spatial_dims; ++dim) {
+      const int64_t index = at[3 - spatial_dims + dim];
+      int64_t* const range = box + (row * spatial_dims + dim) * 2;
+      double& mean = centroid[row * spatial_dims + dim];
+      range[0] = is_new ? index : std::min(range[0], index);
+      range[1] = is_new ? index + 1 : std::max(range[1], index + 1);
+      mean = (is_new ? 0.0 : mean) + static_cast<double>(index);
+    }
+    for (int64_t channel = 0; channel < num_values; ++channel) {
+      const double value = static_cast<const double*>(doubles[channel].const_data_ptr())[i];
+      double& low = minimum[row * num_values + channel];
+      double& total = sum[row * num_values + channel];
+      low = is_new || value != value ? value : (value < low ? value : low);
+      total = (is_new ? 0.0 : total) + value;
+    }
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t dim = 0; dim < spatial_dims; ++dim) {
+      centroid[row * spatial_dims + dim] /= static_cast<double>(num_voxels[row]);
+    }
+  }
+  return {volumes, voxels, boxes, centroids, sums, minima};
 }
 
 }  // namespace
@@ -204,8 +307,18 @@ Tensor connected_components_cpu(const Tensor& mask, int64_t connectivity, int64_
 
 STABLE_TORCH_LIBRARY_FRAGMENT(breakeven, m) {
   m.def("connected_components(Tensor mask, int connectivity, int spatial_dims) -> Tensor");
+  m.def(
+      "connected_components.out(Tensor mask, int connectivity, int spatial_dims, *, Tensor(a!) out)"
+      " -> Tensor(a!)");
+  m.def("component_count(Tensor mask, int connectivity, int spatial_dims) -> Tensor");
+  m.def(
+      "component_table(Tensor mask, Tensor[] values, int connectivity, int spatial_dims)"
+      " -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(breakeven, CPU, m) {
   m.impl("connected_components", TORCH_BOX(&breakeven::connected_components_cpu));
+  m.impl("connected_components.out", TORCH_BOX(&breakeven::connected_components_out_cpu));
+  m.impl("component_count", TORCH_BOX(&breakeven::component_count_cpu));
+  m.impl("component_table", TORCH_BOX(&breakeven::component_table_cpu));
 }

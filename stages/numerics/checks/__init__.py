@@ -15,7 +15,15 @@ from stages.numerics.checks.memory import ALIASING, LAYOUT, LEAK, MUTATION, STAL
 from stages.numerics.checks.repeats import CONCURRENCY, DETERMINISM, THREADS
 from stages.numerics.checks.sums import ENVELOPE
 from stages.numerics.checks.surroundings import SURROUNDINGS
-from stages.numerics.checks.values import EMPTY, HALF_PRECISION, NAN, REFUSALS, STRESS, VALUES
+from stages.numerics.checks.values import (
+    EMPTY,
+    HALF_PRECISION,
+    JOB,
+    NAN,
+    REFUSALS,
+    STRESS,
+    VALUES,
+)
 from stages.numerics.trial import Check
 
 CHECKS: tuple[Check, ...] = (
@@ -43,6 +51,7 @@ CHECKS: tuple[Check, ...] = (
     CLAIM,
     ENVELOPE,
     STRESS,
+    JOB,
     FAKE,
     SYMBOLS,
     OPCHECK,

@@ -1,8 +1,11 @@
 """Values: right on every size, dtype and kind of input, or refused where it has to be."""
 
+from dataclasses import replace
+
 import torch
 
 from stages.numerics.checks.holding import describe_result, hold_to_truth
+from stages.numerics.comparison import compare
 from stages.numerics.probe import Probe
 from stages.numerics.trial import Check, Seen, Target
 
@@ -24,6 +27,19 @@ def _halves(target: Target) -> list[Probe]:
 
 def _large(target: Target) -> list[Probe]:
     return [probe for probe in target.promise.stress if not _is_half(probe)]
+
+
+def _hold_at_job_size(target: Target, probe: Probe) -> Seen:
+    """Against the stand-in, which rounds as well: twice the tolerance, for the two of them."""
+    assert target.promise.stand_in is not None
+    args, kwargs = probe.plain()
+    with torch.no_grad():
+        expected = target.promise.stand_in(*args, **kwargs)
+    tolerance = target.promise.tolerance(probe)
+    both = replace(tolerance, absolute=2 * tolerance.absolute, relative=2 * tolerance.relative)
+    found = compare(target.answer(probe), expected, both)
+    fault = None if found.is_within else f"{found.detail} (a standard form)"
+    return Seen(fault, found.largest)
 
 
 def _refuse(target: Target, probe: Probe) -> Seen:
@@ -53,6 +69,19 @@ STRESS = Check(
     _large,
     hold_to_truth,
     lambda target: None if target.promise.stress else "no large calls are stated",
+)
+JOB = Check(
+    "real size",
+    "right at the size of the real job",
+    lambda target: target.promise.job,
+    _hold_at_job_size,
+    lambda target: (
+        None
+        if target.promise.job and target.promise.stand_in
+        else "the size of the job is not known, or no standard form is right"
+    ),
+    trial_limit_s=60.0,
+    can_shrink=False,
 )
 NAN = Check(
     "nan",

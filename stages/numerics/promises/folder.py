@@ -18,15 +18,19 @@ DTYPE_SWEEP_ELEMENTS = 2_000
 reference is slow."""
 STRESS_ELEMENTS = 100_000
 GRADIENT_ELEMENTS = 2_000
+GROWING_AXES = 2
 ENVELOPE_SIZES = tuple(4**power for power in range(4, 10))
 EXACT = Tolerance(1e-12, 1e-12, "two float64 references that only differ in order")
 
 
-def promise_of(operator: OperatorFolder, seed: int) -> Promise:
-    """All that the folder lets us know."""
+def promise_of(
+    operator: OperatorFolder, seed: int, job_shape: tuple[int, ...] | None = None
+) -> Promise:
+    """All that the folder lets us know; `job_shape` is that of the first argument in the job."""
     spec = operator.spec
     cases = tuple(_as_probe(case) for case in operator.cases)
     usual = [p for p in cases if 0 < p.num_elements < STRESS_ELEMENTS]
+    standard = [probe for probe in usual if _is_standard(operator, probe)]
     return Promise(
         reference=operator.reference,
         probes=tuple(_in_every_dtype(usual, spec.dtypes, seed)),
@@ -40,9 +44,11 @@ def promise_of(operator: OperatorFolder, seed: int) -> Promise:
         gradient_places=(0,),
         has_steady_gradient=True,
         claims_no_gradient=not spec.is_differentiable and bool(spec.schemas),
-        orders=_orders(operator, usual),
-        sized=_grower([probe for probe in usual if _is_standard(operator, probe)]),
+        orders=_orders(operator, standard),
+        sized=_grower(standard),
         sizes=ENVELOPE_SIZES,
+        job=tuple(_at_job_size(standard, job_shape)),
+        stand_in=_stand_in(operator, standard),
     )
 
 
@@ -145,8 +151,7 @@ def _orders(operator: OperatorFolder, probes: Sequence[Probe]) -> dict[str, Impl
         return orders
     for composition in operator.compositions:
         orders[composition.name] = composition.call
-    standard = [probe for probe in probes if _is_standard(operator, probe)]
-    small = [probe for probe in standard if 2 <= probe.num_elements <= 1_000][:3]
+    small = [probe for probe in probes if 2 <= probe.num_elements <= 1_000][:3]
     if small and all(_is_unmoved(operator.reference, probe) for probe in small):
         for composition in operator.compositions:
             orders[f"{composition.name}, reversed"] = _reversed(composition.call)
@@ -194,7 +199,7 @@ def _is_standard(operator: OperatorFolder, probe: Probe) -> bool:
 
 
 def _grower(probes: Sequence[Probe]) -> Callable[[int], Probe] | None:
-    """Repeat a moderate case along its last axis until it has about so many elements."""
+    """Repeat a moderate case along its last axes until it has about so many elements."""
     fitting = [probe for probe in probes if 50 <= probe.num_elements <= 5_000]
     if not fitting:
         return None
@@ -202,13 +207,51 @@ def _grower(probes: Sequence[Probe]) -> Callable[[int], Probe] | None:
     shape = seed.tensors[0].shape
 
     def grow(size: int) -> Probe:
-        times = max(size // seed.num_elements, 1)
+        num_axes = min(len(shape), GROWING_AXES)
+        times = max(round((size / seed.num_elements) ** (1 / num_axes)), 1)
 
         def repeat(tensor: Tensor) -> Tensor:
             if tensor.shape != shape:
                 return tensor
-            return tensor.repeat(*[1] * (tensor.dim() - 1), times)
+            return tensor.repeat(*[1] * (tensor.dim() - num_axes), *[times] * num_axes)
 
         return seed.with_tensors(repeat).noting(values="repeated")
 
     return grow
+
+
+def _stand_in(operator: OperatorFolder, probes: Sequence[Probe]) -> Implementation | None:
+    """The first composition that is right on a few moderate cases."""
+    moderate = [probe for probe in probes if probe.num_elements <= DTYPE_SWEEP_ELEMENTS][-3:]
+    for composition in operator.compositions:
+        if all(_is_right(operator, composition.call, probe) for probe in moderate):
+            return composition.call
+    return None
+
+
+def _is_right(operator: OperatorFolder, call: Implementation, probe: Probe) -> bool:
+    args, kwargs = probe.plain()
+    truth = operator.reference(*args, **kwargs)
+    try:
+        result = call(*args, **kwargs)
+    except Exception:  # whatever a foreign composition raises
+        return False
+    return compare(result, truth, _tolerance(operator, probe)).is_within
+
+
+def _at_job_size(probes: Sequence[Probe], job_shape: tuple[int, ...] | None) -> Iterator[Probe]:
+    """The largest case of the job's rank, repeated along every axis up to the job's shape."""
+    alike = [p for p in probes if job_shape and p.tensors[0].dim() == len(job_shape)]
+    if not alike or job_shape is None:
+        return
+    seed = max(alike, key=lambda probe: probe.num_elements)
+    shape = seed.tensors[0].shape
+    times = [-(-wanted // size) for wanted, size in zip(job_shape, shape, strict=True)]
+    window = tuple(slice(wanted) for wanted in job_shape)
+
+    def fill(tensor: Tensor) -> Tensor:
+        if tensor.shape != shape:
+            return tensor
+        return tensor.repeat(*times)[window].contiguous()
+
+    yield seed.with_tensors(fill).noting(values="repeated")
