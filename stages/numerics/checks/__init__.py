@@ -2,7 +2,14 @@
 
 from stages.numerics.checks.bounds import BOUNDS
 from stages.numerics.checks.fakes import FAKE, SYMBOLS
-from stages.numerics.checks.gradients import CLAIM, GRADCHECK, GRADIENT, SUBSETS, TWICE
+from stages.numerics.checks.gradients import (
+    CLAIM,
+    GRADCHECK,
+    GRADIENT,
+    GRADIENT_OF_NAN,
+    SUBSETS,
+    TWICE,
+)
 from stages.numerics.checks.graphs import COMPILED, DYNAMIC, EXPORTED, OPCHECK, PACKAGED, VMAP
 from stages.numerics.checks.memory import ALIASING, LAYOUT, LEAK, MUTATION, STALE, UNWRITTEN
 from stages.numerics.checks.repeats import CONCURRENCY, DETERMINISM, THREADS
@@ -37,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     THREADS,
     CONCURRENCY,
     GRADIENT,
+    GRADIENT_OF_NAN,
     GRADCHECK,
     TWICE,
     SUBSETS,

@@ -16,6 +16,8 @@ from stages.numerics.trial import Check, Seen, Target
 
 GRADCHECK_ELEMENTS = 60
 INCOMING = (1.0, -3.7, 0.0)
+SECOND_RELATIVE = 1e-7
+"""Of the largest second gradient, in float64: two quotients, each rounded many times."""
 RELATIVE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.float16: 1e-2, torch.bfloat16: 8e-2}
 """Of the largest gradient; rounding of the dtype, and of sums over the elements."""
 
@@ -149,7 +151,7 @@ def _test_twice(target: Target, probe: Probe) -> Seen:
             torch.autograd.gradgradcheck(call, leaves)
         except (RuntimeError, ValueError) as error:
             return Seen(f"gradgradcheck: {brief(error)}")
-        return Seen()
+        return _second_against_reference(target, probe)
     output = torch.stack([out.sum() for out in tensors(call()) if out.requires_grad]).sum()
     try:
         first = torch.autograd.grad(output, leaves, create_graph=True, allow_unused=True)
@@ -161,6 +163,36 @@ def _test_twice(target: Target, probe: Probe) -> Seen:
         "a gradient of the gradient is given although the operator is not twice differentiable; "
         "make its backward raise"
     )
+
+
+def _second_against_reference(target: Target, probe: Probe) -> Seen:
+    """gradgradcheck leaves out first gradients that were cut off from the graph."""
+    expected = _second_gradients(target, target.promise.reference, probe)
+    found = _second_gradients(target, target.call, probe)
+    for place, (got, truth) in enumerate(zip(found, expected, strict=True)):
+        if truth is None or not bool(truth.any()):
+            continue
+        if got is None:
+            return Seen(f"argument {place} gets no second gradient")
+        error = float((got - truth).abs().max()) / float(truth.abs().max())
+        if not error <= SECOND_RELATIVE:
+            return Seen(f"second gradient of argument {place} is off by {error:.2g} (reference)")
+    return Seen()
+
+
+def _second_gradients(target: Target, call: Any, probe: Probe) -> tuple[torch.Tensor | None, ...]:
+    """Of all first gradients together, each element of them weighted otherwise."""
+    args, kwargs = probe.inputs()
+    leaves = takers(target, (args, kwargs))
+    for leaf in leaves:
+        leaf.requires_grad_()
+    outputs = [out.sum() for out in tensors(call(*args, **kwargs)) if out.requires_grad]
+    total = torch.stack(outputs).sum()
+    first = torch.autograd.grad(total, leaves, create_graph=True, allow_unused=True)
+    weighted = [(_weights(g, 1.0) * g).sum() for g in first if g is not None and g.requires_grad]
+    if not weighted:
+        return tuple(None for _ in leaves)
+    return torch.autograd.grad(torch.stack(weighted).sum(), leaves, allow_unused=True)
 
 
 def _test_subset(target: Target, probe: Probe) -> Seen:
@@ -180,6 +212,27 @@ def _test_subset(target: Target, probe: Probe) -> Seen:
                     scale = float(truth.abs().max())
                     if float((got.double() - truth.double()).abs().max()) > 1e-9 * max(scale, 1e-9):
                         return Seen(f"with gradients of arguments {wanted} alone, one is wrong")
+    return Seen()
+
+
+def _test_nan(target: Target, probe: Probe) -> Seen:
+    """What makes the loss NaN must not train on: the reference says where its gradient is NaN."""
+    every = tuple(range(len(takers(target, probe.inputs()))))
+    try:
+        expected = _expected(target, probe, 1.0, every)
+    except Exception:  # NaN that is refused has no gradient
+        return Seen()
+    if expected is None:
+        return Seen()
+    found = _gradients(target, target.call, probe.inputs(), 1.0, every)
+    for place, (got, truth) in enumerate(zip(found, expected, strict=True)):
+        if truth is None or not bool(truth.isnan().any()):
+            continue
+        if got is None or bool(got[truth.isnan()].isfinite().any()):
+            return Seen(
+                f"gradient of argument {place} is finite where the reference gives NaN: "
+                "a step would be taken on it"
+            )
     return Seen()
 
 
@@ -223,6 +276,17 @@ GRADIENT = Check(
     "gradients are those of the float64 reference, for any incoming gradient, layout and dtype",
     _in_precisions,
     _test_against_reference,
+    no_gradient,
+)
+GRADIENT_OF_NAN = Check(
+    "gradient of NaN",
+    "the gradient of a NaN is NaN where that of the reference is",
+    lambda target: [
+        probe
+        for probe in sample(target.promise.special, 40, most=5_000)
+        if any(bool(tensor.isnan().any()) for tensor in probe.tensors)
+    ],
+    _test_nan,
     no_gradient,
 )
 GRADCHECK = Check(

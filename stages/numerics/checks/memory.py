@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -51,9 +52,11 @@ def _test_mutation(target: Target, probe: Probe) -> Seen:
         leaves = [tensor for tensor in given if tensor.requires_grad]
         outputs = [tensor for tensor in tensors(result) if tensor.requires_grad]
         if leaves and outputs:
-            total = torch.stack([output.double().sum() for output in outputs]).sum()
-            torch.autograd.grad(total, leaves, allow_unused=True)
+            incoming = [torch.full_like(output, 0.5) for output in outputs]
+            torch.autograd.grad(outputs, leaves, incoming, allow_unused=True)
             fault = _changed(before, args, kwargs, "the backward pass")
+            if fault is None and any(bool((gradient != 0.5).any()) for gradient in incoming):
+                fault = "the incoming gradient was changed by the backward pass"
     return Seen(fault)
 
 
@@ -163,19 +166,28 @@ def _test_stale(target: Target, probe: Probe) -> Seen:
 
 
 def _test_leak(target: Target, probe: Probe) -> Seen:
-    """Memory in use after hundreds of calls: it may settle, it may not grow without end."""
-    growth = []
+    """What is held after hundreds of calls: it may settle, it may not grow without end."""
+    growth: list[dict[str, int]] = []
     for _ in range(LEAK_ROUNDS):
-        gc.collect()
-        before = _heap_in_use()
+        before = _held()
         for _ in range(LEAK_CALLS):
             target.answer(probe)
-        gc.collect()
-        growth.append(_heap_in_use() - before)
-    least = min(growth[1:]) / LEAK_CALLS
-    if least < LEAST_LEAK_BYTES:
-        return Seen()
-    return Seen(f"memory grows by {least:.0f} bytes a call, call after call")
+        growth.append({what: count - before[what] for what, count in _held().items()})
+    for what, least in (("threads", 0), ("open files", 0), ("bytes", LEAST_LEAK_BYTES)):
+        lost = min(grown[what] for grown in growth[1:]) / LEAK_CALLS
+        if lost > least:
+            return Seen(f"what is kept grows by {lost:.3g} {what} a call, call after call")
+    return Seen()
+
+
+def _held() -> dict[str, int]:
+    """What a call may not keep."""
+    gc.collect()
+    return {
+        "bytes": _heap_in_use(),
+        "open files": len(os.listdir("/proc/self/fd")),
+        "threads": len(os.listdir("/proc/self/task")),
+    }
 
 
 class _Usage(ctypes.Structure):

@@ -38,7 +38,15 @@ def with_layouts(target: Target, count: int, most: int = 5_000) -> Iterator[Prob
 
     from stages.numerics.layouts import fitting
 
-    for probe in sample(target.promise.probes, count, least=2, most=most):
+    wide = [probe for probe in target.promise.probes if _is_wide(probe)]
+    chosen = sample(wide, count - count // 3, least=2, most=most)
+    chosen += sample(target.promise.probes, count // 3, least=2, most=most)
+    for probe in chosen:
         for place, tensor in enumerate(probe.tensors):
             for name in fitting(tensor):
                 yield replace(probe, layouts={place: name}).noting(layout=name)
+
+
+def _is_wide(probe: Probe) -> bool:
+    """Whether a tensor has two axes of several elements, so that their order can be changed."""
+    return any(sum(size > 1 for size in tensor.shape) > 1 for tensor in probe.tensors)

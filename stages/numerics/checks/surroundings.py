@@ -1,15 +1,30 @@
 """What an operator leaves behind in the process: settings that are not its own."""
 
 import ctypes
+import locale
 import os
+import random
 import signal
+import warnings
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch._tensor_str import PRINT_OPTS
 
 from stages.numerics.checks.samples import sample
 from stages.numerics.probe import Probe
 from stages.numerics.trial import Check, Seen, Target
+
+_STATUS = {
+    "Umask": "permissions of new files",
+    "SigBlk": "blocking of signals",
+    "SigIgn": "handling of signals",
+    "SigCgt": "handling of signals",
+    "Cpus_allowed": "processors that may be used",
+}
+"""What the kernel says of this process, whatever Python was told."""
 
 
 def _settings() -> dict[str, Any]:
@@ -26,8 +41,27 @@ def _settings() -> dict[str, Any]:
         "direction of rounding": library.fegetround() if library is not None else None,
         "working folder": os.getcwd(),
         "environment": tuple(sorted(os.environ.items())),
-        "handling of signals": tuple(str(signal.getsignal(s)) for s in signal.valid_signals()),
+        "handling of signals in Python": [
+            str(signal.getsignal(number)) for number in signal.valid_signals()
+        ],
+        "random generator of Python": hash(random.getstate()),
+        "random generator of NumPy": str(np.random.get_state(legacy=False)["state"]),
+        "locale": locale.setlocale(locale.LC_ALL),
+        "niceness": os.nice(0),
+        "filters of warnings": list(map(str, warnings.filters)),
+        "default device": str(torch.get_default_device()),
+        "printing of tensors": str(PRINT_OPTS),
+        **_kernel_settings(),
     }
+
+
+def _kernel_settings() -> dict[str, Any]:
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return {}
+    lines = (line.partition(":") for line in status.read_text("utf-8").splitlines())
+    values = {name: value.strip() for name, _, value in lines}
+    return {f"{words} ({name})": values.get(name) for name, words in _STATUS.items()}
 
 
 def _test_settings(target: Target, probe: Probe) -> Seen:

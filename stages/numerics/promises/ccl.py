@@ -22,6 +22,7 @@ from stages.numerics.promises.masks import (
     patterns,
     serpentine,
     spiral,
+    stairs,
 )
 
 DTYPES = (
@@ -159,6 +160,10 @@ def _stress(generator: torch.Generator) -> Iterator[Probe]:
     yield _probe(checkerboard, 2, "one component of a checkerboard")
     for size in (401, 255):
         yield _probe(spiral(size), 1, "spiral")
+    for axes in ((), (0,), (1,), (0, 1)):
+        for num_below in (3, 70):
+            mask = stairs(70, num_below).flip(axes).contiguous()
+            yield _probe(mask, 1 + len(axes) % 2, "stairs")
     for shape in ((401, 399), (21, 61, 63)):
         yield _probe(serpentine(shape), 1, "serpentine")
     yield _probe(torch.ones((900, 1100), dtype=torch.bool), 1, "all ones")

@@ -111,6 +111,20 @@ def spiral(size: int) -> Tensor:
     return mask
 
 
+def stairs(num_columns: int, num_below: int) -> Tensor:
+    """Columns on a floor, each beginning higher than the one to its left, so that the floor makes
+    one chain of mergers of them; some rows below, its beginning is joined to what began first."""
+    floor = num_columns + 1
+    mask = torch.zeros((floor + num_below, 2 * num_columns + 2), dtype=torch.bool)
+    for column in range(num_columns):
+        mask[num_columns - column : floor, 2 * column + 2] = True
+    mask[floor, 2:] = True
+    mask[floor:, 2] = True
+    mask[:, 0] = True
+    mask[-1, :3] = True
+    return mask
+
+
 def blobs(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     """Smooth blobs over half of the image."""
     noise = torch.rand((1, 1, *shape), generator=generator)

@@ -25,6 +25,7 @@ SHAPES = (
     (5, 1, 7),
     (2, 3, 4, 5),
     (1, 2, 3, 4, 5),
+    (3, 2, 1, 2, 3),
     (1023,),
     (1024,),
     (1025,),
@@ -129,6 +130,8 @@ def _probes(generator: torch.Generator) -> Iterator[Probe]:
             yield _probe((torch.zeros_like(p), torch.zeros_like(t), w), "zeros")
             yield _probe((torch.ones_like(p), torch.ones_like(t), torch.ones_like(w)), "ones")
             yield _probe((p, t, torch.zeros_like(w)), "zero weights")
+            if p.numel() > 5:
+                yield _probe((p, t, w - 0.3), "some negative weights")
             yield _probe((4 * p - 2, 3 * t - 1, w), "outside of [0, 1]")
             yield _probe((p * 100, t * 50, w), "large")
             yield _probe((p * 1e-3, t * 1e-3, w), "small")
@@ -195,6 +198,11 @@ def _stress(generator: torch.Generator) -> Iterator[Probe]:
         w = w.clone()
         w[0] = 3000.0  # one large term first: small ones vanish beside it in a narrow sum
         yield _probe((p, t, w), "one large weight")
+    for dtype in (torch.float32, torch.bfloat16):
+        p, t, w = _fields((1_000_003,), dtype, generator)
+        w = w.clone()
+        w[0] = 1e8  # sums of whole blocks vanish beside it in float32
+        yield _probe((p, t, w), "one huge weight")
 
 
 def _gradient(generator: torch.Generator) -> Iterator[Probe]:
