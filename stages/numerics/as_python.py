@@ -53,9 +53,16 @@ def tensor_expression(tensor: Tensor) -> str:
         return f"torch.full({shape}, {_literal(tensor.reshape(-1)[0].item())}, dtype={dtype})"
     if not tensor.numel():
         return f"torch.zeros({shape}, dtype={dtype})"
-    if tensor.numel() <= MOST_LISTED:
+    if tensor.numel() <= MOST_LISTED and not _has_odd_nan(tensor):
         return f"torch.tensor({_literal(tensor.tolist())}, dtype={dtype})"
     return _packed(tensor.cpu().contiguous(), shape)
+
+
+def _has_odd_nan(tensor: Tensor) -> bool:
+    """Whether it holds a NaN of other bits than those of `torch.nan`."""
+    nans = tensor[tensor.isnan()].double()
+    usual = torch.full_like(nans, torch.nan)
+    return bool((nans.view(torch.int64) != usual.view(torch.int64)).any())
 
 
 def _packed(tensor: Tensor, shape: tuple[int, ...]) -> str:

@@ -51,9 +51,10 @@ def _ask(check: Check, target: Target, limit_s: float, shrink_limit_s: float) ->
     if not failing:
         return answer
     smallest = _smallest(check, target, failing[0], shrink_limit_s)
+    meaning = f", {check.death}" if smallest.is_death and check.death else ""
     return replace(
         answer,
-        fault=f"{smallest.seen.fault} [{describe(smallest)}]; {explain(trials)}",
+        fault=f"{smallest.seen.fault}{meaning} [{describe(smallest)}]; {explain(trials)}",
         counter_example=as_python(smallest.probe, target.name),
     )
 

@@ -118,4 +118,6 @@ def _as_array(value: Any) -> Any:
 
 
 def _bits(tensor: torch.Tensor) -> bytes:
+    if not tensor.numel():  # whose strides may be anything, which a view as bytes refuses
+        return b""
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()

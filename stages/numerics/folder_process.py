@@ -31,16 +31,23 @@ def open_target(request: Request) -> Target:
     operator = open_operator(request.folder)
     if request.library is not None:
         load_operator(operator.spec, Path(request.library))
-    promise = promise_of(operator, request.seed, request.job_shape)
+    return target_of(operator, request.device, request.seed, request.job_shape)
+
+
+def target_of(
+    operator: OperatorFolder, device: str, seed: int, job_shape: tuple[int, ...] | None = None
+) -> Target:
+    """An opened folder's public function, whose library is loaded by now or on import."""
+    promise = promise_of(operator, seed, job_shape)
     spec = operator.spec
     names = tuple(dict.fromkeys(schema.split("(")[0].split(".")[0] for schema in spec.schemas))
     return Target(
         call=operator.custom,
-        promise=with_recipes(promise, _source(operator, request.seed)),
+        promise=with_recipes(promise, _source(operator, seed)),
         name=spec.name,
-        device=request.device,
+        device=device,
         schemas=names,
-        seed=request.seed,
+        seed=seed,
     )
 
 

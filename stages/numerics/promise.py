@@ -30,12 +30,19 @@ class Promise:
     """Calls with NaN and infinities; likewise."""
     stress: Sequence[Probe] = ()
     """Large calls: many components, long lines, sizes where sums lose digits."""
+    huge: Sequence[Probe] = ()
+    """Calls of tens of millions of elements, which are made once."""
     gradient: Sequence[Probe] = ()
     """float64 calls whose floating tensors all take a gradient; small ones first."""
     is_twice_differentiable: bool | None = None
     """None where it has no gradient at all; False where it must say so, rather than be wrong."""
+    may_refuse_twice: bool = False
+    """Whether a twice differentiable operator may raise instead; never be wrong."""
     gradient_places: tuple[int, ...] | None = None
     """Which of the floating tensors take a gradient; None for all of them."""
+    has_steady_bits: bool = True
+    """Whether results have the same bits on any number of threads, rather than the same value to
+    within the tolerance."""
     has_steady_gradient: bool = False
     """Whether gradients, too, have the same bits on any number of threads."""
     claims_no_gradient: bool = False
@@ -69,7 +76,7 @@ def with_recipes(promise: Promise, source: str) -> Promise:
     `source` is Python, lines of which the last binds `promise`.
     """
     told: dict[str, tuple[Probe, ...]] = {}
-    for name in ("probes", "empty", "special", "stress", "gradient"):
+    for name in ("probes", "empty", "special", "stress", "huge", "gradient"):
         probes: Sequence[Probe] = getattr(promise, name)
         told[name] = tuple(
             replace(probe, recipe=f"{source}\nargs, kwargs = promise.{name}[{index}].inputs()")

@@ -77,6 +77,8 @@ class Check:
     test: Callable[[Target, Probe], Seen]
     unasked: Callable[[Target], str | None] = lambda target: None
     """Why this operator is not asked, where it is not."""
+    death: str = ""
+    """What it means here when the process dies."""
     trial_limit_s: float = 30.0
     """Processor time that one trial may take; it may wait eight times as long."""
     can_shrink: bool = True

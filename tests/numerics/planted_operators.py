@@ -3,6 +3,7 @@
 Two contracts: `energy`, a differentiable scalar sum(w x^2) with w broadcast, and `twice`.
 """
 
+import ctypes
 import json
 import os
 import signal
@@ -208,8 +209,6 @@ def _dense(x: Tensor) -> Tensor:
 
 def _read_on(x: Tensor) -> Tensor:
     """Reads eight bytes behind the last element."""
-    import ctypes
-
     ctypes.string_at(x.data_ptr() + x.numel() * x.element_size(), 8)
     return x * 2
 
@@ -223,8 +222,6 @@ def _half_written(x: Tensor) -> Tensor:
 
 
 def _leak(x: Tensor) -> Tensor:
-    import ctypes
-
     ctypes.CDLL(None).malloc(100)
     return x * 2
 
@@ -259,6 +256,32 @@ def _seeds(x: Tensor) -> Tensor:
     return x * 2
 
 
+def _led(x: Tensor) -> Tensor:
+    """Its factor is of whatever dtype the process has for fresh tensors."""
+    return x * torch.full(x.shape, 2.0) if x.is_floating_point() else x * 2
+
+
+def _ends_badly(x: Tensor) -> Tensor:
+    """Has the program abort when it exits."""
+    library = ctypes.CDLL(None)
+    library["__cxa_atexit"](library.abort, None, None)
+    return x * 2
+
+
+def _keeping() -> Target:
+    """Its backward holds on to the arguments themselves, of which autograd knows nothing."""
+    target = _energy("keeping")
+
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.kept = [tensor.detach() for tensor in inputs]
+
+    def differentiate(ctx: Any, g: Tensor) -> Any:
+        return torch.ops.planted.keeping_backward(g, *ctx.kept)
+
+    torch.library.register_autograd("planted::keeping", differentiate, setup_context=keep)
+    return target
+
+
 def _scaled(factor: float) -> Gradients:
     return lambda g, x, w: tuple(factor * gradient for gradient in _gradients(g, x, w))  # type: ignore[return-value]
 
@@ -291,6 +314,8 @@ def planted() -> dict[str, Planted]:
         "half written": Planted(_twice(_half_written), "unwritten"),
         "first result": Planted(_twice(_once), "stale"),
         "seeds": Planted(_twice(_seeds), "surroundings"),
+        "led": Planted(_twice(_led), "settings"),
+        "ends badly": Planted(_twice(_ends_badly), "ending"),
         "leak": Planted(_twice(_leak), "leak"),
         "varies": Planted(_twice(lambda x: x * 2 + next(_noise) % 2), "determinism"),
         "threads": Planted(_twice(_by_threads), "threads"),
@@ -300,6 +325,7 @@ def planted() -> dict[str, Planted]:
         "scaled gradient": Planted(_energy("scaled", gradients=_scaled(0.5)), "gradient"),
         "mean of weights": Planted(_energy("mean", gradients=_mean_weight), "gradcheck"),
         "no incoming": Planted(_energy("ungated", gradients=_without_incoming), "gradient"),
+        "arguments kept": Planted(_keeping(), "backward"),
         "twice silently": Planted(_energy("silent", is_twice=True), "second gradient"),
         "narrow sum": Planted(_energy("narrow", _narrow), "envelope"),
         "no fake": Planted(_energy("unknown", fake=None), "fake"),

@@ -51,6 +51,9 @@ def test_right_operator_has_no_fault(found: dict[str, dict[str, Any]], name: str
         ("no fake", "@torch.library.register_fake('planted::unknown')"),
         ("mean of weights", "all of those with weight scalar, on none with full"),
         ("leak", "bytes a call"),
+        ("led", "under float64 as the default dtype"),
+        ("ends badly", "ends with SIGABRT"),
+        ("arguments kept", "keep arguments by ctx.save_for_backward"),
         ("dense memory", "on a view (than on its contiguous copy)"),
     ],
 )

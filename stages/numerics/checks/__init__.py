@@ -1,20 +1,17 @@
 """The checks, in the order in which they are put: what is cheap and telling first."""
 
+from stages.numerics.checks.backward import BACKWARD
 from stages.numerics.checks.bounds import BOUNDS
+from stages.numerics.checks.ending import ENDING
 from stages.numerics.checks.fakes import FAKE, SYMBOLS
-from stages.numerics.checks.gradients import (
-    CLAIM,
-    GRADCHECK,
-    GRADIENT,
-    GRADIENT_OF_NAN,
-    SUBSETS,
-    TWICE,
-)
+from stages.numerics.checks.gradients import CLAIM, GRADCHECK, GRADIENT, GRADIENT_OF_NAN, SUBSETS
 from stages.numerics.checks.graphs import COMPILED, DYNAMIC, EXPORTED, OPCHECK, PACKAGED, VMAP
-from stages.numerics.checks.memory import ALIASING, LAYOUT, LEAK, MUTATION, STALE, UNWRITTEN
+from stages.numerics.checks.leaks import LEAK
+from stages.numerics.checks.memory import ALIASING, LAYOUT, MUTATION, STALE, UNWRITTEN
 from stages.numerics.checks.repeats import CONCURRENCY, DETERMINISM, THREADS
+from stages.numerics.checks.second_gradients import TWICE
 from stages.numerics.checks.sums import ENVELOPE
-from stages.numerics.checks.surroundings import SURROUNDINGS
+from stages.numerics.checks.surroundings import LED, SURROUNDINGS
 from stages.numerics.checks.values import (
     EMPTY,
     HALF_PRECISION,
@@ -39,7 +36,9 @@ CHECKS: tuple[Check, ...] = (
     UNWRITTEN,
     STALE,
     SURROUNDINGS,
+    LED,
     LEAK,
+    ENDING,
     DETERMINISM,
     THREADS,
     CONCURRENCY,
@@ -48,6 +47,7 @@ CHECKS: tuple[Check, ...] = (
     GRADCHECK,
     TWICE,
     SUBSETS,
+    BACKWARD,
     CLAIM,
     ENVELOPE,
     STRESS,

@@ -1,4 +1,5 @@
-"""Reading outside of the arguments: each borders on memory that may not be touched."""
+"""Reading outside of the arguments, or writing to them: each borders on memory that may not be
+touched, and is read-only itself."""
 
 from functools import partial
 
@@ -12,7 +13,8 @@ from stages.numerics.trial import Check, Seen, Target
 
 
 def _test_bounds(target: Target, probe: Probe) -> Seen:
-    """Dies of SIGSEGV where an element past the end, or before the beginning, is read."""
+    """Dies of SIGSEGV where an element past the end, or before the beginning, is read; or where an
+    argument is written to, be it restored or not."""
     expected = target.answer(probe)
     for at_end in (True, False):
         args, kwargs = map_tensors(partial(guard, at_end=at_end), probe.plain())
@@ -26,11 +28,12 @@ def _test_bounds(target: Target, probe: Probe) -> Seen:
 
 BOUNDS = Check(
     "bounds",
-    "nothing is read before or behind the arguments",
+    "nothing is read before or behind the arguments, and nothing written to them",
     lambda target: [
         *sample(target.promise.probes, 120, least=1, most=20_000),
         *sample(target.promise.stress, 4),
     ],
     _test_bounds,
     lambda target: None if target.device == "cpu" else f"its memory is on {target.device}",
+    death="where arguments can only be read, and nothing lies before or behind them",
 )

@@ -164,7 +164,7 @@ FAKE = Check(
     lambda target: [
         *sample(target.promise.probes, 80, most=20_000),
         *target.promise.empty,
-        *with_layouts(target, 6),
+        *with_layouts(target.promise.probes, 6),
     ],
     _test_fake,
     no_schema,

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from stages.numerics.apart import brief
+from stages.numerics.checks.differentiation import takers
 from stages.numerics.checks.fakes import is_missing_fake, no_schema
-from stages.numerics.checks.gradients import takers
 from stages.numerics.checks.samples import sample
 from stages.numerics.comparison import compare, map_tensors, tensors
 from stages.numerics.exporting import CallModule, export_and_reload, quietly

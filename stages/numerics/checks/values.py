@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import torch
 
+from stages.numerics.apart import brief
 from stages.numerics.checks.holding import describe_result, hold_to_truth
-from stages.numerics.comparison import compare
+from stages.numerics.comparison import are_same_bits, compare
 from stages.numerics.probe import Probe
 from stages.numerics.trial import Check, Seen, Target
 
@@ -26,7 +27,8 @@ def _halves(target: Target) -> list[Probe]:
 
 
 def _large(target: Target) -> list[Probe]:
-    return [probe for probe in target.promise.stress if not _is_half(probe)]
+    every = (*target.promise.stress, *target.promise.huge)
+    return [probe for probe in every if not _is_half(probe)]
 
 
 def _hold_at_job_size(target: Target, probe: Probe) -> Seen:
@@ -43,10 +45,17 @@ def _hold_at_job_size(target: Target, probe: Probe) -> Seen:
 
 
 def _refuse(target: Target, probe: Probe) -> Seen:
+    """An exception in whatever words, after which a usual call is answered as before."""
+    usual = target.promise.probes[len(target.promise.probes) // 2]
+    before = target.answer(usual)
     try:
         result = target.answer(probe)
-    except Exception:  # in whatever words
-        return Seen()
+    except Exception:
+        try:
+            is_as_before = are_same_bits(target.answer(usual), before)
+        except Exception as error:
+            return Seen(f"after a call that it refused it raised {brief(error)}")
+        return Seen(None if is_as_before else "after a call that it refused it answers otherwise")
     return Seen(f"answered {describe_result(result)} to a call that it must refuse")
 
 

@@ -19,7 +19,9 @@ from stages.numerics.promises.masks import (
     as_dtype,
     blobs,
     index_sum,
+    odd_nan,
     patterns,
+    remainder_shapes,
     serpentine,
     spiral,
     stairs,
@@ -51,6 +53,7 @@ def promise(seed: int) -> Promise:
         empty=tuple(_empty()),
         special=tuple(_special()),
         stress=tuple(_stress(generator)),
+        huge=tuple(_huge()),
         result_dtypes=lambda probe: (torch.int64,),
     )
 
@@ -73,17 +76,18 @@ def label(mask: Tensor, connectivity: int = 1) -> Tensor:
     if not filled.size:
         return torch.zeros(mask.shape, dtype=torch.int64)
     structure = ndimage.generate_binary_structure(mask.dim(), connectivity)
-    labels = ndimage.label(filled, structure)[0].astype(np.int64)
-    values, first = np.unique(labels, return_index=True)
-    order = np.argsort(first[values > 0])
-    numbers = np.zeros(int(values.max()) + 1, dtype=np.int64)
-    numbers[values[values > 0][order]] = np.arange(1, len(order) + 1)
+    labels, count = ndimage.label(filled, structure)
+    first = np.zeros(count + 1, dtype=np.int64)
+    first[labels.ravel()[::-1]] = np.arange(labels.size)[::-1]  # the last written is the first
+    numbers = np.zeros(count + 1, dtype=np.int64)
+    numbers[1 + np.argsort(first[1:])] = np.arange(1, count + 1)
     return torch.from_numpy(numbers[labels])
 
 
 def _probes(generator: torch.Generator) -> Iterator[Probe]:
     """Every pattern and connectivity at small sizes; a rotation of dtypes; block sizes +-1."""
     count = 0
+    shape: tuple[int, ...]
     for shape in SMALL_SHAPES + BLOCK_SHAPES:
         is_small = shape in SMALL_SHAPES
         for name, mask in patterns(shape, generator):
@@ -96,6 +100,10 @@ def _probes(generator: torch.Generator) -> Iterator[Probe]:
             noise = torch.rand(shape, generator=generator) < 0.6
             for connectivity in range(1, len(shape) + 1):
                 yield _probe(as_dtype(noise, dtype), connectivity, "60 % noise")
+    for shape in remainder_shapes():
+        count += 1
+        noise = torch.rand(shape, generator=generator) < 0.6
+        yield _probe(noise, 1 + count % len(shape), "60 % noise")
     mask = torch.tensor([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]])
     yield Probe((mask,), {}, {"connectivity": "left out"})
     for _ in range(40):
@@ -122,10 +130,11 @@ def _probe(mask: Tensor, connectivity: int, pattern: str) -> Probe:
 
 def _refused() -> Iterator[Probe]:
     square = torch.ones((3, 3), dtype=torch.bool)
-    for connectivity in (0, -1, 3):
+    for connectivity in (0, -1, 3, 2**32 + 1):  # the last is 1 to whoever keeps 32 bits
         yield Probe((square, connectivity), {}, {"connectivity": str(connectivity)})
     yield Probe((torch.ones((3, 3, 3), dtype=torch.bool), 4), {}, {"connectivity": "4"})
-    for shape in ((5,), (2, 2, 2, 2)):
+    shape: tuple[int, ...]
+    for shape in ((), (5,), (2, 2, 2, 2)):
         yield Probe((torch.ones(shape, dtype=torch.bool), 1), {}, {"axes": str(len(shape))})
 
 
@@ -150,6 +159,12 @@ def _special() -> Iterator[Probe]:
                 mask = torch.zeros(12, dtype=dtype)
                 mask[place] = value
                 yield _probe(mask.view(3, 4), 1, "one value").noting(value=name)
+        mask = torch.zeros((3, 4), dtype=dtype)
+        mask[1, 2] = odd_nan(dtype)
+        yield _probe(mask, 1, "one value").noting(value="NaN of other bits")
+        mask = torch.zeros((3, 4), dtype=dtype)
+        mask[0, 0], mask[2, 3] = float("inf"), -float("inf")
+        yield _probe(mask, 1, "two values").noting(value="+inf and -inf")
 
 
 def _stress(generator: torch.Generator) -> Iterator[Probe]:
@@ -166,13 +181,28 @@ def _stress(generator: torch.Generator) -> Iterator[Probe]:
             yield _probe(mask, 1 + len(axes) % 2, "stairs")
     for shape in ((401, 399), (21, 61, 63)):
         yield _probe(serpentine(shape), 1, "serpentine")
+    uneven = torch.rand((32, 30_011), generator=generator) < 0.55
+    uneven[:17] = False  # who has the first half is done when the others begin
+    yield _probe(uneven, 2, "noise in the last half alone")
     yield _probe(torch.ones((900, 1100), dtype=torch.bool), 1, "all ones")
     yield _probe(torch.ones((96, 96, 96), dtype=torch.bool), 3, "all ones")
     yield _probe(torch.rand((1, 70_001), generator=generator) < 0.5, 1, "one long row")
     yield _probe(torch.rand((70_001, 1), generator=generator) < 0.5, 2, "one long column")
+    yield _probe(torch.rand((70_001, 1, 1), generator=generator) < 0.5, 3, "many slices")
+    yield _probe(torch.rand((1, 70_001, 1), generator=generator) < 0.5, 2, "one long column")
+    for shape in ((512, 512), (100, 1024), (20, 128, 128)):
+        yield _probe(torch.rand(shape, generator=generator) < 0.5, 1, "noise, a power of two wide")
     for connectivity in (1, 2):
         yield _probe(torch.rand((700, 803), generator=generator) < 0.59, connectivity, "noise")
         yield _probe(blobs((513, 511), generator), connectivity, "blobs")
     for connectivity in (1, 2, 3):
         yield _probe(torch.rand((65, 90, 79), generator=generator) < 0.3, connectivity, "noise")
         yield _probe(blobs((64, 65, 66), generator), connectivity, "blobs")
+
+
+def _huge() -> Iterator[Probe]:
+    """More components, and voxels, than float32 tells apart."""
+    mask = torch.zeros((5796, 5796), dtype=torch.bool)
+    mask[::2, ::2] = True
+    mask[1::2, 1::2] = True
+    yield _probe(mask, 1, "16,796,808 components")

@@ -5,6 +5,7 @@ float64 for float64 masks; one spacing > 0 an axis; NaN is refused.
 """
 
 from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 import torch
@@ -20,7 +21,9 @@ from stages.numerics.promises.masks import (
     SMALL_SHAPES,
     as_dtype,
     blobs,
+    odd_nan,
     patterns,
+    remainder_shapes,
 )
 
 SINGLE = Tolerance(
@@ -109,6 +112,11 @@ def _probes(generator: torch.Generator) -> Iterator[Probe]:
         for shape in ((7, 9), (6, 7, 8)):
             mask = torch.rand(shape, generator=generator) < 0.9
             yield _probe(mask, extreme[: len(shape)], "noise")
+    for order in permutations((2.5, 1.0, 0.8)):
+        yield _probe(torch.rand((6, 7, 5), generator=generator) < 0.9, list(order), "90 % noise")
+    for shape in remainder_shapes():
+        mask = torch.rand(shape, generator=generator) < 0.9
+        yield _probe(mask, _spacing(len(shape), "unequal"), "90 % noise")
     for _ in range(40):
         count += 1
         shape = tuple(torch.randint(1, 12, (1 + count % 3,), generator=generator).tolist())
@@ -145,6 +153,7 @@ def _refused() -> Iterator[Probe]:
     for steps in ([1.0], [1.0, 1.0, 1.0], []):
         yield Probe((square, steps), {}, {"spacing": f"{len(steps)} for 2 axes"})
     yield Probe((torch.ones((2, 2, 2, 2)), [1.0] * 4), {}, {"axes": "4"})
+    yield Probe((torch.ones(()), []), {}, {"axes": "0"})
 
 
 def _empty() -> Iterator[Probe]:
@@ -168,29 +177,49 @@ def _special() -> Iterator[Probe]:
                 mask[6] = 0
                 mask[place] = value
                 yield _probe(mask.view(3, 4), [1.0, 0.5], "one value").noting(value=name)
+        mask = torch.ones((3, 4), dtype=dtype)
+        mask[1, 2], mask[0, 0] = 0, odd_nan(dtype)
+        yield _probe(mask, [1.0, 0.5], "one value").noting(value="NaN of other bits")
+        mask = torch.ones((3, 4), dtype=dtype)
+        mask[1, 2], mask[0, 0], mask[2, 3] = 0, float("inf"), -float("inf")
+        yield _probe(mask, [1.0, 0.5], "two values").noting(value="+inf and -inf")
 
 
 def _stress(generator: torch.Generator) -> Iterator[Probe]:
     """Long lines, far searches, extreme spacing, sizes of a real job."""
     shape: tuple[int, ...]
-    for shape in ((9001,), (1, 20_011), (20_011, 1), (2, 9001), (9001, 2), (3, 4_100)):
+    for shape in (
+        (9001,),
+        (1, 20_011),
+        (20_011, 1),
+        (2, 9001),
+        (9001, 2),
+        (3, 4_100),
+        (1, 2, 9001),
+        (2, 9001, 1),
+        (9001, 1, 2),
+    ):
         steps = [1.0, 0.9, 1.1][: len(shape)]
         for place in ("first", "last"):
             mask = torch.ones(shape, dtype=torch.bool)
             mask.view(-1)[0 if place == "first" else -1] = False
             yield _probe(mask, steps, f"one zero, the {place}")
             yield _probe(mask.double(), steps, f"one zero, the {place}")
-    mask = torch.ones((1, 70_003), dtype=torch.uint8)
-    mask[0, 17] = 0
-    yield _probe(mask, [1.0, 1.0], "distances beyond 65,535")
+    for shape in ((1, 70_003), (70_003, 1), (70_003, 1, 1)):
+        mask = torch.ones(shape, dtype=torch.uint8)
+        mask.view(-1)[17] = 0
+        yield _probe(mask, [1.0] * len(shape), "distances beyond 65,535")
     jobs: tuple[tuple[tuple[int, ...], list[float]], ...] = (
         ((350, 420), [1.0, 1.0]),
         ((60, 70, 65), [2.5, 1.0, 0.8]),
+        ((256, 512), [1.0, 1.3]),
+        ((16, 128, 64), [2.5, 1.0, 0.8]),
     )
     for shape, steps in jobs:
         mask = torch.ones(shape, dtype=torch.bool)
         mask.view(-1)[mask.numel() // 3] = False
         yield _probe(mask, steps, "one zero")
+        yield _probe(torch.ones(shape, dtype=torch.bool), steps, "all ones")
         yield _probe(blobs(shape, generator), steps, "blobs")
         yield _probe(torch.rand(shape, generator=generator) < 0.5, steps, "50 % noise")
         yield _probe(torch.rand(shape, generator=generator) < 0.999, steps, "far zeros")

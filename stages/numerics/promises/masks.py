@@ -43,6 +43,20 @@ BLOCK_SHAPES = (
 )
 
 
+def remainder_shapes() -> Iterator[tuple[int, ...]]:
+    """Every remainder of a division into blocks, in each of the last two axes."""
+    for size in range(10, 72):
+        yield (3, size)
+        yield (size, 3)
+        yield (2, 3, size)
+
+
+def odd_nan(dtype: torch.dtype) -> Tensor:
+    """A NaN whose sign and payload bits are all set."""
+    whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+    return torch.tensor(-1, dtype=whole).view(dtype)
+
+
 def patterns(shape: tuple[int, ...], generator: torch.Generator) -> Iterator[tuple[str, Tensor]]:
     """Named bool masks of a shape, deterministic for a seed."""
     yield "all zeros", torch.zeros(shape, dtype=torch.bool)

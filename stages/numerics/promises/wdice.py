@@ -25,6 +25,7 @@ SHAPES = (
     (5, 1, 7),
     (2, 3, 4, 5),
     (1, 2, 3, 4, 5),
+    (2, 1, 2, 3, 2, 2),
     (3, 2, 1, 2, 3),
     (1023,),
     (1024,),
@@ -47,6 +48,8 @@ def promise(seed: int) -> Promise:
         stress=tuple(_stress(generator)),
         gradient=tuple(_gradient(generator)),
         is_twice_differentiable=True,
+        may_refuse_twice=True,
+        has_steady_bits=False,
         result_dtypes=lambda probe: (probe.args[0].dtype,),
         orders=ORDERS,
         sized=lambda size: _probe(
@@ -158,6 +161,8 @@ def _refused() -> Iterator[Probe]:
     yield Probe((p, t[:2].clone(), w), {}, {"fault": "t of another shape"})
     yield Probe((p, t, w[:2].clone()), {}, {"fault": "w does not broadcast"})
     yield Probe((p, t, w[..., :3].clone()), {}, {"fault": "w does not broadcast"})
+    yield Probe((p, t, w.expand(2, 3, 4).clone()), {}, {"fault": "w has more axes than p"})
+    yield Probe((p[:1].clone(), t[:1].clone(), w), {}, {"fault": "w is larger than p"})
     yield Probe((p, t.double(), w), {}, {"fault": "t of another dtype"})
     yield Probe((p, t, w.double()), {}, {"fault": "w of another dtype"})
     yield Probe((p.long(), t.long(), w.long()), {}, {"fault": "whole numbers"})
@@ -186,6 +191,13 @@ def _special() -> Iterator[Probe]:
                     fields[place].view(-1)[index] = value
                     probe = _probe((fields[0], fields[1], fields[2]), "one special value")
                     yield probe.noting(value=name, argument=argument)
+                    for other in range(3):
+                        if other != place:  # 0 times what is not finite is NaN
+                            beside = fields[other].clone()
+                            beside.view(-1)[index] = 0
+                            yield probe.with_tensor(other, beside).noting(
+                                value=name, argument=argument, beside="a zero"
+                            )
 
 
 def _stress(generator: torch.Generator) -> Iterator[Probe]:
@@ -198,6 +210,9 @@ def _stress(generator: torch.Generator) -> Iterator[Probe]:
         w = w.clone()
         w[0] = 3000.0  # one large term first: small ones vanish beside it in a narrow sum
         yield _probe((p, t, w), "one large weight")
+        p, t, w = _fields((2, 3, 33, 41, 17), dtype, generator)
+        for weight in (w, *_broadcasts(w)):
+            yield _probe((p, t, weight), "many")
     for dtype in (torch.float32, torch.bfloat16):
         p, t, w = _fields((1_000_003,), dtype, generator)
         w = w.clone()
