@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from stages.numerics.layouts import LAYOUTS
+from stages.numerics.layouts import arranging
 from stages.numerics.probe import Probe
 
 MOST_LISTED = 64
@@ -31,9 +31,9 @@ def as_python(probe: Probe, name: str) -> str:
             return _literal(value)
         variable = f"x{count}"
         lines.append(f"{variable} = {tensor_expression(value)}")
-        layout = probe.layouts.get(count)
-        if layout is not None:
-            lines.append(f"{variable} = {LAYOUTS[layout].source(variable, value)}")
+        laid_out = arranging(variable, value, probe.layouts.get(count))
+        if laid_out != variable:
+            lines.append(f"{variable} = {laid_out}")
         count += 1
         return variable
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from stages.numerics.apart import try_all, try_one
+from stages.numerics.apart import brief, try_all, try_one
 from stages.numerics.as_python import as_python
 from stages.numerics.explain import explain
 from stages.numerics.shrink import shrink
@@ -19,11 +19,15 @@ LATER_SHRINK_LIMIT_S = 2.0
 def examine(
     target: Target, checks: Sequence[Check], check_limit_s: float = 60.0
 ) -> Iterator[Answer]:
-    """The answers, check by check."""
+    """The answers, check by check; a check that breaks has one that says so."""
     shrink_limit_s = SHRINK_LIMIT_S
     for check in checks:
         began = time.monotonic()
-        answer = _ask(check, target, check_limit_s, shrink_limit_s)
+        try:
+            answer = _ask(check, target, check_limit_s, shrink_limit_s)
+        except Exception as error:  # ours: the other checks are to be put all the same
+            broke = f"the check itself broke, which says nothing about the operator: {brief(error)}"
+            answer = Answer(check.name, check.question, 0, broke)
         if not answer.has_passed:
             shrink_limit_s = LATER_SHRINK_LIMIT_S
         yield replace(answer, seconds=time.monotonic() - began)
@@ -50,13 +54,17 @@ def _ask(check: Check, target: Target, limit_s: float, shrink_limit_s: float) ->
     failing = [trial for trial in trials if trial.seen.fault is not None]
     if not failing:
         return answer
-    smallest = _smallest(check, target, failing[0], shrink_limit_s)
-    meaning = f", {check.death}" if smallest.is_death and check.death else ""
-    return replace(
-        answer,
-        fault=f"{smallest.seen.fault}{meaning} [{describe(smallest)}]; {explain(trials)}",
-        counter_example=as_python(smallest.probe, target.name),
-    )
+    found, extent, example = failing[0], f"fails on {len(failing)} of {len(trials)} calls", None
+    notes = answer.notes
+    try:
+        found = _smallest(check, target, failing[0], shrink_limit_s)
+        extent = explain(trials)
+        example = as_python(found.probe, target.name)
+    except Exception as error:  # the fault stands, though the telling of it broke
+        notes = (*notes, f"the smallest call could not be told: {brief(error)}")
+    meaning = f", {check.death}" if found.is_death and check.death else ""
+    fault = f"{found.seen.fault}{meaning} [{describe(found)}]; {extent}"
+    return replace(answer, fault=fault, counter_example=example, notes=notes)
 
 
 def _smallest(check: Check, target: Target, trial: Trial, shrink_limit_s: float) -> Trial:

@@ -12,16 +12,19 @@ from kernels.folder import OperatorFolder, open_operator
 from kernels.inspection import inspect_operator
 from stages.contract import NumericsCheck
 from stages.numerics.request import Extent, Request
+from stages.numerics.sanitizing import check_sanitizers
 from stages.numerics.supervise import examine_folder
 
 CHECK_LIMIT_S = 120.0
 BATTERY_LIMIT_S = 3600.0
+SANITIZERS_LIMIT_S = 900.0
 
 
 def check_folder(
     folder: Path, extent: Extent = "full", device: str = "cpu"
 ) -> Iterator[NumericsCheck]:
-    """Build the operator, if it has sources, and put every check to it.
+    """Build the operator, if it has sources, and put every check to it; a full examination ends
+    with a second build, under sanitizers.
 
     Raises:
         BuildFailed: it does not compile.
@@ -29,7 +32,9 @@ def check_folder(
     operator = open_operator(folder)
     library = str(build(operator).library) if operator.sources else None
     request = Request(str(operator.path), library, device, extent, CHECK_LIMIT_S)
-    return examine_folder(request, BATTERY_LIMIT_S)
+    yield from examine_folder(request, BATTERY_LIMIT_S)
+    if extent == "full" and operator.sources:
+        yield check_sanitizers(operator, SANITIZERS_LIMIT_S)
 
 
 def format_check(check: NumericsCheck) -> str:

@@ -22,8 +22,17 @@ class Layout:
 
 
 def arrange(tensor: Tensor, name: str | None) -> Tensor:
-    """Lay out a contiguous tensor; None leaves it as it is."""
-    return tensor if name is None else LAYOUTS[name].arrange(tensor)
+    """Lay out a contiguous tensor; None leaves it as it is, and so does a layout that says nothing
+    about this one."""
+    layout = None if name is None else LAYOUTS[name]
+    return layout.arrange(tensor) if layout is not None and layout.fits(tensor) else tensor
+
+
+def arranging(variable: str, tensor: Tensor, name: str | None) -> str:
+    """The same as Python: the expression that lays out the contiguous tensor of that name."""
+    layout = None if name is None else LAYOUTS[name]
+    is_laid_out = layout is not None and layout.fits(tensor)
+    return layout.source(variable, tensor) if layout is not None and is_laid_out else variable
 
 
 def fitting(tensor: Tensor) -> Iterator[str]:

@@ -8,6 +8,7 @@ from kernels.build import BuildFailed
 from kernels.folder import BUNDLED, OperatorFolder, open_operator
 from kernels.sanitized import Watched, watch
 from kernels.sanitized.report import read_report
+from stages.numerics.sanitizing import check_sanitizers
 
 FILES = {
     "spec.py": """
@@ -148,6 +149,18 @@ def test_signed_overflow_is_found(
     _, words = find(faulty, place, monkeypatch, "overflow")
     assert words.startswith("signed integer overflow: 5 + 2147483644 cannot be represented in type")
     assert f"at csrc/faulty.cpp:{line_of('PLANTED OVERFLOW')}, in the call: five, as given" in words
+
+
+def test_full_examination_reports_the_finding_as_a_check(
+    faulty: OperatorFolder, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passed with the number of calls; failed with the words of the fault."""
+    right = check_sanitizers(faulty, 300.0, place / "built")
+    assert (right.name, right.passed, right.num_cases) == ("sanitizers", True, 26)
+    monkeypatch.setenv("BREAKEVEN_TEST_FAULT", "write")
+    wrong = check_sanitizers(faulty, 300.0, place / "built")
+    assert not wrong.passed
+    assert wrong.detail.startswith("heap-buffer-overflow, a write of 4 bytes")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 
 from stages.numerics.as_python import as_python, tensor_expression
 from stages.numerics.explain import explain
-from stages.numerics.layouts import LAYOUTS, arrange, fitting
+from stages.numerics.layouts import LAYOUTS, arrange, arranging, fitting
 from stages.numerics.probe import Probe
 from stages.numerics.trial import Seen, Trial
 
@@ -23,12 +23,24 @@ def test_layouts_keep_values_and_are_told_as_they_are(shape: tuple[int, ...]) ->
     assert "storage offset" in names
     for name in names:
         view = arrange(tensor, name)
-        told: torch.Tensor = eval(LAYOUTS[name].source("x", tensor), {"x": tensor, "torch": torch})
+        told: torch.Tensor = eval(arranging("x", tensor, name), {"x": tensor, "torch": torch})
         assert torch.equal(told, view)
         assert (told.stride(), told.storage_offset()) == (view.stride(), view.storage_offset())
         is_dense = (view.stride(), view.storage_offset()) == (tensor.stride(), 0)
         assert not is_dense, name
         assert name == "expanded" or torch.equal(view, tensor)
+
+
+@pytest.mark.parametrize("name", list(LAYOUTS))
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (1, 1, 1)], ids=str)
+def test_layout_that_says_nothing_about_a_tensor_leaves_it(
+    name: str, shape: tuple[int, ...]
+) -> None:
+    """A failing call that shrinks to one element keeps its layout's name, and stays a call."""
+    tensor = torch.zeros(shape)
+    if name not in fitting(tensor):
+        assert arrange(tensor, name) is tensor
+        assert arranging("x", tensor, name) == "x"
 
 
 @pytest.mark.parametrize(
