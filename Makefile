@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup run test lint format benchmark clean
+.PHONY: setup run test lint format benchmark mutation clean
 
 setup: $(VENV)/.ready
 
@@ -35,6 +35,11 @@ format: setup
 benchmark: setup
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[dev,peers,benchmark]'
 	$(BIN)/python -m kernels.benchmark $(ARGS)
+
+# Every planted fault, and twenty seeds of the correct operators: hours; ARGS='--only wdice'.
+mutation: setup
+	$(BIN)/python tests/mutation --seeds 20 --journal reports/mutation.jsonl \
+		--table tests/mutation/kill_table.md $(ARGS)
 
 clean:
 	rm -rf reports .breakeven .mypy_cache .ruff_cache .pytest_cache .hypothesis

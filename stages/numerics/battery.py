@@ -10,6 +10,7 @@ from stages.numerics.explain import explain
 from stages.numerics.shrink import shrink
 from stages.numerics.trial import Answer, Check, Target, Trial
 
+BROKE = "the check itself broke, which says nothing about the operator"
 SHRINK_LIMIT_S = 8.0
 SHRINK_TRIAL_LIMIT_S = 5.0
 LATER_SHRINK_LIMIT_S = 2.0
@@ -26,8 +27,7 @@ def examine(
         try:
             answer = _ask(check, target, check_limit_s, shrink_limit_s)
         except Exception as error:  # ours: the other checks are to be put all the same
-            broke = f"the check itself broke, which says nothing about the operator: {brief(error)}"
-            answer = Answer(check.name, check.question, 0, broke)
+            answer = Answer(check.name, check.question, 0, f"{BROKE}: {brief(error)}")
         if not answer.has_passed:
             shrink_limit_s = LATER_SHRINK_LIMIT_S
         yield replace(answer, seconds=time.monotonic() - began)
