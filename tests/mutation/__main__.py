@@ -16,8 +16,6 @@ from rule_made import make_plants
 from subject import SUBJECTS
 from table import write_table
 
-FINE = ("killed", "clean")
-
 
 def main() -> int:
     """Judge what the arguments name."""
@@ -29,15 +27,15 @@ def main() -> int:
     outcomes = {job.id: journal.find(job) for job in jobs}
     left = [job for job in jobs if outcomes[job.id] is None]
     done = len(jobs) - len(left)
-    for job, outcome in judge_all(left, arguments.jobs):
-        journal.add(job, outcome)
-        outcomes[job.id] = outcome
+    for job, new in judge_all(left, arguments.jobs):
+        journal.add(job, new)
+        outcomes[job.id] = new
         done += 1
-        print(f"{done}/{len(jobs)} {_line(outcome, argued)}", flush=True)
+        print(f"{done}/{len(jobs)} {_line(new, argued)}", flush=True)
     results = {job: outcome for job in jobs if (outcome := outcomes[job.id]) is not None}
     if arguments.table is not None:
         write_table(arguments.table, results, tuple(read_equivalents()))
-    bad = [one for one in results.values() if not _is_fine(one, argued)]
+    bad = [one for one in results.values() if not one.is_fine(argued)]
     for outcome in bad:
         print(_line(outcome, argued))
     print(f"{len(results) - len(bad)} of {len(results)} as they should be")
@@ -56,16 +54,17 @@ def _jobs(arguments: argparse.Namespace, operators: list[str]) -> list[Job]:
     if arguments.named:
         plants = [plant for plant in plants if plant.name in arguments.named]
     if arguments.sample is not None:
-        plants = plants[:: max(1, len(plants) // arguments.sample)][: arguments.sample]
+        plants = _evenly(plants, arguments.sample)
     return correct + [Job(plant.operator, plant) for plant in plants]
 
 
-def _is_fine(outcome: Outcome, argued: set[str]) -> bool:
-    return outcome.result in FINE or (outcome.result == "survived" and outcome.id in argued)
+def _evenly(plants: list[Plant], number: int) -> list[Plant]:
+    """So many of them, spread over all."""
+    return [plants[place * len(plants) // number] for place in range(min(number, len(plants)))]
 
 
 def _line(outcome: Outcome, argued: set[str]) -> str:
-    result = outcome.result if _is_fine(outcome, argued) else outcome.result.upper()
+    result = outcome.result if outcome.is_fine(argued) else outcome.result.upper()
     argument = " (argued to be equivalent)" if outcome.id in argued else ""
     by = f" by {outcome.check}" if outcome.check else ""
     words = f": {outcome.words}" if outcome.words else ""

@@ -5,14 +5,15 @@ operator, so that a plant costs its build and its checks alone.
 """
 
 import multiprocessing
-import multiprocessing.connection
 import os
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Literal
 
@@ -62,12 +63,18 @@ class Outcome:
     """The finding, or what went wrong."""
     seconds: float = 0.0
 
+    def is_fine(self, argued: Container[str]) -> bool:
+        """Whether it is as it should be; `argued` holds the plants said to be equivalent."""
+        is_equivalent = self.result == "survived" and self.id in argued
+        return is_equivalent or self.result in ("killed", "clean", "does not build")
+
 
 def judge_all(jobs: Sequence[Job], num_at_once: int) -> Iterator[tuple[Job, Outcome]]:
     """Each as soon as it is done."""
     torch.set_num_threads(1)
     context = multiprocessing.get_context("fork")
-    waiting, running = list(reversed(jobs)), {}
+    waiting = list(reversed(jobs))
+    running: dict[Connection, tuple[Job, BaseProcess]] = {}
     while waiting or running:
         while waiting and len(running) < num_at_once:
             job = waiting.pop()
@@ -76,7 +83,8 @@ def judge_all(jobs: Sequence[Job], num_at_once: int) -> Iterator[tuple[Job, Outc
             process.start()
             sender.close()
             running[receiver] = (job, process)
-        for receiver in multiprocessing.connection.wait(list(running)):
+        ready = wait(list(running))
+        for receiver in [one for one in running if one in ready]:
             job, process = running.pop(receiver)
             try:
                 outcome = receiver.recv()
@@ -89,7 +97,7 @@ def judge_all(jobs: Sequence[Job], num_at_once: int) -> Iterator[tuple[Job, Outc
             yield job, outcome
 
 
-def _work(job: Job, sender: multiprocessing.connection.Connection) -> None:
+def _work(job: Job, sender: Connection) -> None:
     signal.signal(signal.SIGALRM, _give_up)
     signal.alarm(TIME_LIMIT_S)
     began = time.monotonic()
@@ -120,7 +128,8 @@ def _judge(job: Job, folder: Path) -> tuple[Result, str, str]:
     except StalePlantError as error:
         return "stale", "", str(error)
     except BuildFailed as error:
-        return "does not build", "", str(error)
+        is_by_rule = job.plant is not None and job.plant.is_rule_made
+        return ("does not build" if is_by_rule else "problem"), "", brief(error)
     except Exception as error:  # the planted operator's own code runs here
         return "problem", "", brief(error)
     if fault is None:

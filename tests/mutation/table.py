@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from judging import Job, Outcome
@@ -16,6 +17,7 @@ def write_table(path: Path, results: Mapping[Job, Outcome], argued: Sequence[Equ
     judged = [(plant, one) for plant, one in planted if one.result != "does not build"]
     survivors = {one.id for _, one in judged if one.result == "survived"}
     equivalent = [one for one in argued if f"{one.operator}/{one.plant}" in survivors]
+    judged = [(plant, _named(one, argued)) for plant, one in judged]
     correct = Counter(one.result for job, one in results.items() if job.plant is None)
     lines = [
         "# Faults planted in correct operators, and the checks that found them",
@@ -39,6 +41,12 @@ def write_table(path: Path, results: Mapping[Job, Outcome], argued: Sequence[Equ
         *(f"- {one.operator}, {one.plant}: {one.argument}" for one in equivalent),
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _named(outcome: Outcome, argued: Sequence[Equivalent]) -> Outcome:
+    """With "equivalent" in place of a check, where that is argued."""
+    is_argued = outcome.id in {f"{one.operator}/{one.plant}" for one in argued}
+    return replace(outcome, check="equivalent") if is_argued and not outcome.check else outcome
 
 
 def _totals(judged: Judged) -> str:
