@@ -79,7 +79,7 @@ def judge_all(jobs: Sequence[Job], num_at_once: int) -> Iterator[tuple[Job, Outc
         while waiting and len(running) < num_at_once:
             job = waiting.pop()
             receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_work, args=(job, sender))
+            process: BaseProcess = context.Process(target=_work, args=(job, sender))
             process.start()
             sender.close()
             running[receiver] = (job, process)
